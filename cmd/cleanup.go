@@ -96,7 +96,7 @@ func (p *program) cleanup(ctx context.Context, f *cleanupFlags, out io.Writer) e
 	config.UserAgent = userAgent(op.Name)
 	c, err := p.cleaner(ctx, op, cleanup.Settings{
 		Config: config, Namespace: f.namespace, Deployment: objectName(op.Name), DeleteChildren: f.children == deleteChildren,
-		Say: func(text string) { fmt.Fprintln(out, text) },
+		Report: func(text string) { fmt.Fprintln(out, text) },
 	})
 	if err != nil {
 		return fmt.Errorf("cleaning up after operator %s: %w", op.Name, err)

@@ -84,8 +84,8 @@ func (l *lister) empty() bool {
 	return len(l.applied) == 0
 }
 
-// others returns the UIDs of the children that the pass has not applied, or has deleted, each with 1.
-func (l *lister) others(all []dsl.ChildObject) map[types.UID]int {
+// staleRank ranks children for sorting, by their UIDs: 0 if this reconcile has applied a child and it is not being deleted, else 1.
+func (l *lister) staleRank(all []dsl.ChildObject) map[types.UID]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.applied) == 0 {

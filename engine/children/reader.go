@@ -121,10 +121,10 @@ func (c *Reader) all(skips func(*cached.Object) bool) ([]dsl.ChildObject, error)
 		}
 	}
 	// A child that has got another name is there twice until the one with the old name is deleted.
-	earlier := s.lister.others(out)
+	stale := s.lister.staleRank(out)
 	slices.SortFunc(out, func(a, b dsl.ChildObject) int {
 		return cmp.Or(cmp.Compare(a.Handler, b.Handler), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key),
-			cmp.Compare(earlier[a.Object.GetUID()], earlier[b.Object.GetUID()]),
+			cmp.Compare(stale[a.Object.GetUID()], stale[b.Object.GetUID()]),
 			cmp.Compare(a.Object.GetNamespace(), b.Object.GetNamespace()), cmp.Compare(a.Object.GetName(), b.Object.GetName()),
 			cmp.Compare(a.Object.GetKind(), b.Object.GetKind()))
 	})

@@ -20,7 +20,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/collision"
-	"github.com/handwerk-dev/handwerk/engine/drift"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/patch"
@@ -104,26 +103,19 @@ func (s *Session) release(ctx context.Context, t ownership.Target, why string) e
 	return err
 }
 
-// readApplied reads a target in the version in which its manager has applied it, if that is served: the note of replaced values has
-// the paths of that version.
+// readApplied reads a target in the version in which its manager has applied it, if that is served; see [apply.AppliedIn].
 func (s *Session) readApplied(ctx context.Context, t ownership.Target, gvr schema.GroupVersionResource) (*unstructured.Unstructured, schema.GroupVersionResource, error) {
 	with, key := s.family.settings, cache.ObjectName{Namespace: t.Namespace, Name: t.Name}
 	live, err := with.Host.Read(ctx, gvr, key)
 	if err != nil || live == nil {
 		return nil, gvr, err
 	}
-	version := drift.AppliedVersion(live, t.Manager)
-	if version == "" || version == live.GetAPIVersion() {
-		return live, gvr, nil
+	other, err := apply.AppliedIn(ctx, with.Catalog, t, live)
+	if err != nil || other == nil {
+		return live, gvr, err
 	}
-	other, err := with.Catalog.KindOf(ctx, schema.FromAPIVersionAndKind(version, t.Kind.Kind))
-	if errors.Is(err, catalog.ErrMissing) {
-		return live, gvr, nil
-	}
-	if err == nil {
-		live, err = with.Host.Read(ctx, other.GVR, key)
-	}
-	return live, other.GVR, err
+	live, err = with.Host.Read(ctx, *other, key)
+	return live, *other, err
 }
 
 // reportPatch logs which values of a target do not come back, and which fields stay.

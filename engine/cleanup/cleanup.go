@@ -61,8 +61,8 @@ type Settings struct {
 	Deployment string
 	// DeleteChildren deletes the children. Otherwise they stay, with their owner references and without the operator's marks.
 	DeleteChildren bool
-	// Say gets a line about each patched object that keeps fields of a handler. Optional.
-	Say func(text string)
+	// Report gets a line for each patched object that keeps fields of a handler, or whose earlier values do not come back. Optional.
+	Report func(text string)
 }
 
 // Cleaner cleans up after one operator. It is made by [New].

@@ -63,7 +63,7 @@ func TestWhatHandlersHaveReplacedComesBack(t *testing.T) {
 				}
 				c.Update(deployments, "default", "web", tt.before)
 				said := ""
-				clean, err := cleanup.New(ctx, op, cleanup.Settings{Config: c.Config(), Namespace: "default", Say: func(text string) { said += text + "\n" }})
+				clean, err := cleanup.New(ctx, op, cleanup.Settings{Config: c.Config(), Namespace: "default", Report: func(text string) { said += text + "\n" }})
 				if err != nil {
 					t.Fatal(err)
 				}

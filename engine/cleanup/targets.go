@@ -13,14 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/drift"
 )
 
 // patchers returns the field managers with which the operator's handlers have patched an object, for whichever owner. An owner's
@@ -65,29 +63,26 @@ func (c *Cleaner) yieldAll(ctx context.Context, client dynamic.ResourceInterface
 	return o, nil
 }
 
-// yieldOne gives back the fields of one target, in the version in which they were applied if that is served: the note of replaced
-// values has the paths of that version.
+// yieldOne gives back the fields of one target, in the version in which they were applied if that is served; see [apply.AppliedIn].
 func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface, t ownership.Target, live *unstructured.Unstructured) error {
-	if version := drift.AppliedVersion(live, t.Manager); version != "" && version != live.GetAPIVersion() {
-		other, err := c.catalog.KindOf(ctx, schema.FromAPIVersionAndKind(version, t.Kind.Kind))
-		if err == nil {
-			client = c.dynamic.Resource(other.GVR).Namespace(t.Namespace)
-			live, err = client.Get(ctx, t.Name, metav1.GetOptions{})
-		}
-		if err != nil && !errors.Is(err, catalog.ErrMissing) {
-			return err
-		}
+	other, err := apply.AppliedIn(ctx, c.catalog, t, live)
+	if err == nil && other != nil {
+		client = c.dynamic.Resource(*other).Namespace(t.Namespace)
+		live, err = client.Get(ctx, t.Name, metav1.GetOptions{})
+	}
+	if err != nil {
+		return err
 	}
 	kept, err := apply.KeptOf(ctx, c.catalog, live.GroupVersionKind())
 	if err != nil {
 		return err
 	}
 	out, err := apply.Patching{Client: client, Renewer: c.renewer, Target: t, Kept: kept}.Yield(ctx, live)
-	if len(out.Left) > 0 && c.set.Say != nil {
-		c.set.Say(fmt.Sprintf("%s keeps %s: the API server requires them", t.People(), strings.Join(out.Left, ", ")))
+	if len(out.Left) > 0 && c.set.Report != nil {
+		c.set.Report(fmt.Sprintf("%s keeps %s: the API server requires them", t.People(), strings.Join(out.Left, ", ")))
 	}
-	if out.Unread != nil && c.set.Say != nil {
-		c.set.Say(fmt.Sprintf("%s keeps the values of a handler: %v", t.People(), out.Unread))
+	if out.Unread != nil && c.set.Report != nil {
+		c.set.Report(fmt.Sprintf("%s keeps the values of a handler: %v", t.People(), out.Unread))
 	}
 	return err
 }

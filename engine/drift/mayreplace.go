@@ -21,7 +21,7 @@ func (t Taking) MayReplace() bool {
 	return o.may(nil, all, fieldsIn(t.Desired), t.Live.Object)
 }
 
-// may is MayReplace for the maps at a path, in which all managers own some fields.
+// may checks the map at a path; all has the fields of all managers in it.
 func (o originals) may(at fieldpath.Path, all *fieldpath.Set, want, has map[string]any) bool {
 	for key, wanted := range want {
 		if o.mayAt(append(slices.Clip(at), fieldpath.FieldNameElement(key)), all, wanted, has[key]) {
@@ -31,7 +31,7 @@ func (o originals) may(at fieldpath.Path, all *fieldpath.Set, want, has map[stri
 	return false
 }
 
-// mayAt is may for the values at a path; all has the fields of the map or list that they are in.
+// mayAt checks the value at a path; all has the fields of all managers in the map or list around it.
 func (o originals) mayAt(path fieldpath.Path, all *fieldpath.Set, want, has any) bool {
 	if want == nil || has == nil {
 		return false

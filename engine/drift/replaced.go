@@ -83,7 +83,7 @@ func (o originals) of(path fieldpath.Path, has any) (was any, found bool) {
 		held = true
 		noted, patches := o.Noted(other.manager)
 		if !patches {
-			return has, !same && (!isEmptyMap(want) || !isMap(has)) // which does not stand for what others have in the map
+			return has, !same && (!isEmptyMap(want) || !isMap(has)) // an empty map does not replace the keys of others
 		}
 		if !found && !own {
 			was, found = valueIn(noted, path)

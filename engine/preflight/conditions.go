@@ -49,14 +49,13 @@ func conditionsLack(ctx context.Context, c *catalog.Catalog, r *dsl.Resource, ow
 		return openapi.ConditionsLack(s), true, nil // each CRD of a configuration has the subresource
 	}
 	served, err := c.Resolve(ctx, r.Name)
-	if err != nil {
-		return "", false, nil //nolint:nilerr // It is reported as a resource that is not there.
+	if err == nil {
+		conditions, err := c.Conditions(ctx, served)
+		if !apierrors.IsForbidden(err) {
+			return conditions.Lacks, served.Status, err
+		}
 	}
-	conditions, err := c.Conditions(ctx, served)
-	if apierrors.IsForbidden(err) {
-		return "", false, nil
-	}
-	return conditions.Lacks, served.Status, err
+	return "", false, nil // a resource that is not there is reported elsewhere
 }
 
 // ownConditions returns the conditions that the engine writes to objects of a resource without being told. Ready needs a status

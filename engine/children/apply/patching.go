@@ -37,7 +37,7 @@ type Force struct {
 	Always, Exact bool
 }
 
-// PatchResult is what came of a patch, or of an attempt that failed.
+// PatchResult is the outcome of a patch, or of a failed attempt.
 type PatchResult struct {
 	// Writes has the object after each write.
 	Writes []*unstructured.Unstructured
@@ -77,7 +77,7 @@ type patchAttempt struct {
 	fields, live *unstructured.Unstructured
 	force        Force
 	out          PatchResult
-	// runs counts the calls of run, each of which may lead to another one.
+	// runs counts the calls of run: one call may cause the next.
 	runs int
 }
 
@@ -181,7 +181,7 @@ func (a *patchAttempt) addressed(fields *unstructured.Unstructured, exact bool) 
 	return out
 }
 
-// refused gives up the fields that the server requires, with their values, and goes on without them: sent lacks them because their
+// refused gives up the fields that the server requires, with their values, and applies the rest. Sent lacks these fields because their
 // original values are not known, and the owner would wait for ever. Any other refusal is returned.
 func (a *patchAttempt) refused(ctx context.Context, sent *unstructured.Unstructured, refusal error) error {
 	var answer apierrors.APIStatus
@@ -218,7 +218,7 @@ func (a *patchAttempt) giveUp(ctx context.Context, fields *fieldpath.Set) error 
 	return err
 }
 
-// notePath returns the path of the annotation of replaced values; nil if there is none.
+// notePath returns the path of the annotation of replaced values, or nil if the object has no such annotation.
 func (a *patchAttempt) notePath() fieldpath.Path {
 	if key := a.Target.NoteKey(a.live); key != "" {
 		return fieldpath.MakePathOrDie("metadata", "annotations", key)

@@ -6,15 +6,33 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/drift"
 )
+
+// AppliedIn returns the resource of the version in which a target's manager has applied live: the note of replaced values has the paths
+// of that version. It is nil if live has that version, or if the version is not served any more.
+func AppliedIn(ctx context.Context, kinds Kinds, t ownership.Target, live *unstructured.Unstructured) (*schema.GroupVersionResource, error) {
+	version := drift.AppliedVersion(live, t.Manager)
+	if version == "" || version == live.GetAPIVersion() {
+		return nil, nil
+	}
+	served, err := kinds.KindOf(ctx, schema.FromAPIVersionAndKind(version, t.Kind.Kind))
+	if errors.Is(err, catalog.ErrMissing) {
+		return nil, nil
+	}
+	return &served.GVR, err
+}
 
 // Yield gives back the fields that a handler owns of an object which is no child: it applies none with the target's field manager, so
 // the server removes those that no other manager owns. Replicas stay as they are, values that were replaced come back, and a field
