@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/crd"
 )
 
-// checked is what a check has brought to light beside faults.
+// checked has the warnings and notes of a check.
 type checked struct {
 	// warnings may be faults: with --strict they are.
 	warnings source.Faults
@@ -35,7 +35,7 @@ func (p *program) held(ctx context.Context, f *validateFlags, op *dsl.Operator) 
 	return checked{warnings: odd}, asError(faults)
 }
 
-// outdatedCRD is added to what does not fit the cluster's CRD, and fits that of the configuration.
+// outdatedCRD is the advice for an expression that fits the CRD of the configuration, and not the older one of the cluster.
 const outdatedCRD = " (the cluster's CRD is older than the configuration's: use operator run --install-crds, or operator crd | kubectl apply -f -)"
 
 // checkCluster checks an operator against a cluster. Faults are returned as the error.

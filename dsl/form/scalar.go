@@ -167,7 +167,7 @@ func readExact(n *yaml.Node, out reflect.Value) string {
 	}
 }
 
-// noExpression says of an expression that it is none here.
+// noExpression returns a hint for a text with an expression; empty for other values.
 func noExpression(n *yaml.Node) string {
 	if IsText(n) && strings.Contains(n.Value, "${") {
 		return " (this field takes no expression)"

@@ -17,8 +17,8 @@ var (
 	flow    = regexp.MustCompile(`^(?:[^,\[\]{}?:]|:[^\s,\[\]{}?])+`)
 )
 
-// unquoted finds a value that lacks quotes in a line for which the parser has this message. It returns where the value begins, and
-// the cure; the cure is empty if there is none.
+// unquoted finds a value that lacks quotes in a line for which the parser has this message. It returns the position of the value in
+// the line and the cure; an empty cure means that there is no such value.
 func unquoted(line, message string) (at int, cure string) {
 	inFlow := strings.HasPrefix(message, "did not find expected ',' or ")
 	if inFlow {
@@ -80,7 +80,7 @@ func leading(value string) string {
 }
 
 // split finds a value within braces or brackets that lacks quotes: a bracket, a brace or a question mark ends it for YAML. It
-// returns where the value begins, and the cure; the cure is empty if there is none.
+// returns the position of the value and the cure; an empty cure means that there is no such value.
 func split(line string) (at int, cure string) {
 	line = comment.ReplaceAllString(line, "")
 	for depth := 0; at < len(line); {

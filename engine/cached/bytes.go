@@ -93,8 +93,8 @@ func (o *Object) stored(b *buffer) bool {
 	return o.uid != "" && !b.marked && kind.kind != "" && kind.apiVersion != ""
 }
 
-// metadata appends metadata with the held managedFields entries, and decodes the fields for the object. Marked: it is
-// that of the bookmark at the end of a streamed list. Version is the object's apiVersion.
+// metadata appends metadata with the held managedFields entries, and decodes the fields for the object. Marked: they are
+// the metadata of the bookmark at the end of a streamed list. Version is the object's apiVersion.
 func (c *cutter) metadata(o *Object, out, metadata []byte, version string) (_ []byte, marked bool) {
 	more := rare{}
 	out = append(out, '{')

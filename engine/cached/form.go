@@ -27,7 +27,7 @@ type Form struct {
 	// Empty means all.
 	Notes string
 	// Markers are prefixes of field managers, separated by commas. The managedFields entries of these managers are
-	// held. Others are dropped, except those of Made and Own. Empty drops all.
+	// held. The entries of other managers are dropped, unless Made or Own holds them. Empty drops all.
 	Markers string
 	// Made, when set, is the annotation of objects that the operator has made. For these, the entries of people are
 	// held, too, to find their changes; and those of everyone but the control plane, where its value says that the
