@@ -154,9 +154,9 @@ func TestLines(t *testing.T) {
 	l.write(l.wrote(write{Request: at("foos", "default", "web", "create"), by: "kubectl", code: 403, message: "no"}))
 	l.write(l.wrote(write{Request: at("foos", "default", "web", "delete"), by: "kubectl", code: 200}))
 	for range 2 { // the second time is no news
-		l.write(l.staged(write{Request: at("pods", "default", "web-1", "patch"), by: "stages", code: 200, after: tree(t, `{status: {phase: Succeeded}}`)}))
+		l.write(l.staged(write{Request: at("pods", "default", "web-1", "patch"), by: "workloads", code: 200, after: tree(t, `{status: {phase: Succeeded}}`)}))
 	}
-	l.write(l.staged(write{Request: at("pods", "default", "web-1", "patch"), by: "stages", code: 409, after: tree(t, `{status: {phase: Failed}}`)}))
+	l.write(l.staged(write{Request: at("pods", "default", "web-1", "patch"), by: "workloads", code: 409, after: tree(t, `{status: {phase: Failed}}`)}))
 	configMap := schema.GroupResource{Resource: "configmaps"}
 	replicaSet := tree(t, `{metadata: {ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, controller: true}]}}`)
 	held := `{metadata: {finalizers: [a/b], ownerReferences: [{kind: Foo, name: web}]}}`

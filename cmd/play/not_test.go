@@ -37,7 +37,7 @@ func TestItIsNoClusterAsItSays(t *testing.T) {
 		}
 		s.makes(client, tree(t, missing.object))
 	}
-	s.awaits(`^pods/nowhere +stages +Running, ready$`)
+	s.awaits(`^pods/nowhere +workloads +Running, ready$`)
 	s.end()
 	if text := s.out.String(); strings.Contains(text, "refused") || strings.Contains(text, "horizontalpodautoscalers/never  stages") {
 		t.Errorf("it has more than it says:\n%s", text)

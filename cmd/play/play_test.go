@@ -32,8 +32,8 @@ func TestAnExampleComesAliveAndLinesSayHow(t *testing.T) {
 		`^crds/sites.example.com +sites +created$`,
 		`^sites/home +play +created$`,
 		`^deployments/home +web +created$`,
-		`^pods/home-\S+ +stages +Running, ready$`,
-		`^deployments/home +stages +2 of 2 replicas ready$`,
+		`^pods/home-\S+ +workloads +Running, ready$`,
+		`^deployments/home +workloads +2 of 2 replicas ready$`,
 	} {
 		s.awaits(line)
 	}
@@ -69,7 +69,7 @@ func TestWritesOfOthersHaveLines(t *testing.T) {
 	s := newStage(t)
 	s.begin()
 	client := s.client(s.kubeconfig())
-	s.awaits(`^deployments/home +stages +2 of 2`)
+	s.awaits(`^deployments/home +workloads +2 of 2`)
 	scale := func(resource string) {
 		gvr := siteGVR
 		if resource == "deployments" {
@@ -102,7 +102,7 @@ func TestWritesOfOthersHaveLines(t *testing.T) {
 	}
 	s.awaits(`^sites/home +somebody +deleted$`)
 	s.awaits(`^deployments/home +controllers +deleted$`)
-	s.awaits(`^pods/home-\S+ +stages +gone$`)
+	s.awaits(`^pods/home-\S+ +workloads +gone$`)
 	s.end()
 }
 
@@ -110,13 +110,13 @@ func TestADeploymentThatIsMadeAgainComesAlive(t *testing.T) {
 	s := newStage(t)
 	s.begin()
 	client := s.client(s.kubeconfig())
-	s.awaits(`^deployments/home +stages +2 of 2`)
+	s.awaits(`^deployments/home +workloads +2 of 2`)
 	if err := client.Resource(deploymentGVR).Namespace("default").Delete(t.Context(), "home", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.awaits(`^deployments/home +somebody +deleted$`)
 	s.awaits(`^deployments/home +web +created$`)
-	s.awaits(`^deployments/home +stages +2 of 2`)
+	s.awaits(`^deployments/home +workloads +2 of 2`)
 	s.end()
 	if text := s.out.String(); strings.Contains(text, "cannot come alive") {
 		t.Errorf("what goes soon is an error:\n%s", text)
@@ -147,7 +147,7 @@ func TestWhatGoesWithItsNamespaceHasLines(t *testing.T) {
 	s := newStage(t)
 	s.begin()
 	client := s.client(s.kubeconfig())
-	s.awaits(`^deployments/home +stages +2 of 2`)
+	s.awaits(`^deployments/home +workloads +2 of 2`)
 	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	shop := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "shop"}}}
 	if _, err := namespaces.Create(t.Context(), shop, metav1.CreateOptions{}); err != nil {
@@ -160,7 +160,7 @@ func TestWhatGoesWithItsNamespaceHasLines(t *testing.T) {
 	if _, err := client.Resource(siteGVR).Namespace("shop").Create(t.Context(), site, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.awaits(`^deployments/shop/home +stages +2 of 2`)
+	s.awaits(`^deployments/shop/home +workloads +2 of 2`)
 	if err := namespaces.Delete(t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestAChangeOfTheConfigurationStartsTheOperatorAgain(t *testing.T) {
 	s := newStage(t)
 	s.begin()
 	client := s.client(s.kubeconfig())
-	s.awaits(`^deployments/home +stages +2 of 2`)
+	s.awaits(`^deployments/home +workloads +2 of 2`)
 
 	s.write("operator.yaml", strings.Replace(sites, "image: nginx", "image: httpd", 1))
 	s.awaits(`operator.yaml changed: the operator starts again$`)
@@ -205,7 +205,7 @@ func TestAChangedExampleIsAppliedAndTheOperatorGoesOn(t *testing.T) {
 	s := newStage(t)
 	s.begin()
 	// Before its status is written, the Deployment also gets annotations of its controller, which would stand in the same line.
-	s.awaits(`^deployments/home +stages +2 of 2`)
+	s.awaits(`^deployments/home +workloads +2 of 2`)
 	s.write("example.yaml", strings.Replace(example, "replicas: 2", "replicas: 3", 1))
 	s.awaits(`^sites/home +play +spec.replicas 2 → 3$`)
 	s.awaits(`^deployments/home +web +spec.replicas 2 → 3, annotation sites.handwerk.dev/applied$`)
@@ -220,7 +220,7 @@ func TestCtrlCLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s.begin()
 	kubeconfig := s.kubeconfig()
-	s.awaits(`^deployments/home +stages +2 of 2`)
+	s.awaits(`^deployments/home +workloads +2 of 2`)
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestAKeptStateGoesOn(t *testing.T) {
 	if _, err := client.Resource(siteGVR).Namespace("default").Patch(t.Context(), "home", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	second.awaits(`^deployments/home +stages +3 of 3 replicas ready$`)
+	second.awaits(`^deployments/home +workloads +3 of 3 replicas ready$`)
 	second.end()
 	if text := second.out.String(); strings.Contains(text, "created") {
 		t.Errorf("something was created again:\n%s", text)

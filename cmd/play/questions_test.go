@@ -29,7 +29,7 @@ func TestAPlayAnswersQuestions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.awaits(`^deployments/home +stages +2 of 2`)
+	s.awaits(`^deployments/home +workloads +2 of 2`)
 	var a why.Answer
 	if ask(why.Asked, why.Question{Resource: "site", Namespace: "default", Name: "home"}, &a); a.Handler("web") == nil {
 		t.Errorf("the answer has no handler web: %+v", a)

@@ -24,7 +24,7 @@ func (s Settings) serve(ctx context.Context, name string, lines *lines) (*sandbo
 			return &outside{next: next, server: s.Config().Transport, lines: lines}
 		},
 		WrapWorkloads: func(next http.RoundTripper) http.RoundTripper {
-			return &observer{next: next, client: "stages", lines: lines, says: lines.staged}
+			return &observer{next: next, client: "workloads", lines: lines, says: lines.staged}
 		},
 	})
 	if err != nil {
