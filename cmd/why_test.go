@@ -23,10 +23,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/sandbox"
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
-	"github.com/handwerk-dev/handwerk/sandbox/server"
-	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
-	"github.com/handwerk-dev/handwerk/sandbox/server/local"
 )
 
 // stuck is the answer about an object that is stuck in many ways, with a text that would steer the terminal.
@@ -98,14 +96,7 @@ func TestWhyAsksAboutTheObject(t *testing.T) {
 
 // TestWhyOfAnOperatorThatIsDown holds that the object alone is read where no operator answers.
 func TestWhyOfAnOperatorThatIsDown(t *testing.T) {
-	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := listener.WriteKubeconfig(kubeconfig, "test"); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := sandbox.New(t, sandbox.Options{NoWorkloads: true}).Kubeconfig()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)

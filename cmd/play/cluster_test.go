@@ -4,27 +4,18 @@
 package play
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/handwerk-dev/handwerk/sandbox/server"
-	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
-	"github.com/handwerk-dev/handwerk/sandbox/server/local"
+	"github.com/handwerk-dev/handwerk/sandbox"
 )
 
 func TestInAClusterAllIsTheSameAndStays(t *testing.T) {
-	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := listener.WriteKubeconfig(kubeconfig, "there"); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := sandbox.New(t, sandbox.Options{NoWorkloads: true}).Kubeconfig()
 	s := newStage(t)
+	var err error
 	if s.settings.Cluster, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +33,7 @@ func TestInAClusterAllIsTheSameAndStays(t *testing.T) {
 	s.awaits(`^deployments/home +web +spec.template.spec.containers\[0\].image nginx → httpd, annotation `)
 	s.end()
 	s.get(s.client(kubeconfig), deploymentGVR, "home")
-	if text := s.out.String(); strings.Contains(text, "KUBECONFIG") || strings.Contains(text, "stages") {
+	if text := s.out.String(); strings.Contains(text, "KUBECONFIG") || strings.Contains(text, "workloads") {
 		t.Errorf("an API server was started:\n%s", text)
 	}
 }

@@ -18,9 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/cmd"
 	"github.com/handwerk-dev/handwerk/handlers"
-	"github.com/handwerk-dev/handwerk/sandbox/server"
-	"github.com/handwerk-dev/handwerk/sandbox/server/complete"
-	"github.com/handwerk-dev/handwerk/sandbox/server/local"
+	"github.com/handwerk-dev/handwerk/sandbox"
 )
 
 // TestEachRowOfTheDocs brings an object into each trouble that docs/troubleshooting.md has a row for, and wants the line of the row in
@@ -81,14 +79,7 @@ func documented(t *testing.T) map[string]string {
 // down asks about an object while no operator runs.
 func down(t *testing.T) string {
 	t.Helper()
-	listener, err := local.Listen(t.Context(), server.New(complete.Settings()), "127.0.0.1:0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := listener.WriteKubeconfig(kubeconfig, "test"); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := sandbox.New(t, sandbox.Options{NoWorkloads: true}).Kubeconfig()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package local serves an API server in memory on a port of this machine, by TLS, and writes the kubeconfig for it.
+// Package local serves an API server in memory on a port of this machine, by TLS, and makes the kubeconfig for it.
 package local
 
 import (
@@ -18,7 +18,6 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server"
@@ -87,18 +86,6 @@ func (l *Listener) Kubeconfig(name string) ([]byte, error) {
 	out.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
 	out.CurrentContext = name
 	return clientcmd.Write(*out)
-}
-
-// WriteKubeconfig writes the file of [Listener.Kubeconfig], which only this user may read.
-func (l *Listener) WriteKubeconfig(path, name string) error {
-	content, err := l.Kubeconfig(name)
-	if err == nil {
-		err = os.WriteFile(path, content, 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("writing kubeconfig %s: %w", path, err)
-	}
-	return nil
 }
 
 // life is how long a certificate is valid.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"path/filepath"
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server"
@@ -27,11 +26,11 @@ func listen(ctx context.Context, t *testing.T) (*local.Listener, *rest.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := l.WriteKubeconfig(path, "test"); err != nil {
+	kubeconfig, err := l.Kubeconfig("test")
+	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
