@@ -52,8 +52,14 @@ func dropVersion(t *testing.T, group, ns string, names ...string) *cluster.Objec
 	all, now := plane.Objects(crds, ""), plane.Objects("gadgets.v1."+group, ns)
 	next := gadgets(t, group, "[{name: v1alpha1, served: false, storage: false, schema: SCHEMA}, {name: v1, served: true, storage: true, schema: SCHEMA}]")
 	all.Patch(t, next.GetName(), asJSON(t, map[string]any{"spec": next.Object["spec"]}))
-	for _, name := range names {
-		now.By("migration").Patch(t, name, `{"metadata":{"labels":{"stored":"v1"}}}`)
+	// The server takes the storage version in a moment after the change: a write before it would store the version that is to go.
+	old := plane.Objects("gadgets.v1alpha1."+group, ns)
+	waitFor(t, "the old version to be served no more", func() bool { return old.Get(t, names[0]) == nil })
+	for _, times := range []string{"once", "twice"} {
+		for _, name := range names {
+			now.By("migration").Patch(t, name, `{"metadata":{"labels":{"stored":"`+times+`"}}}`)
+			now.Await(t, name, "the migration", func(o *unstructured.Unstructured) bool { return o.GetLabels()["stored"] == times })
+		}
 	}
 	all.Patch(t, next.GetName(), `{"status":{"storedVersions":["v1"]}}`, "status")
 	next = gadgets(t, group, "[{name: v1, served: true, storage: true, schema: SCHEMA}]")
