@@ -24,25 +24,26 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/openapi"
 )
 
-// gather returns the archive that package builtin reads.
-func gather(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) ([]byte, error) {
+// gather returns the list of kinds, and the archive with it that package builtin reads.
+func gather(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (index builtin.Index, packed []byte, err error) {
 	version, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
-		return nil, err
+		return index, nil, err
 	}
 	all, named, err := schemas(ctx, client)
 	if err != nil {
-		return nil, err
+		return index, nil, err
 	}
 	groups, lists, err := discovery.ServerGroupsAndResourcesWithContext(ctx, client)
 	if err != nil {
-		return nil, err
+		return index, nil, err
 	}
-	index := builtin.Index{Version: version.GitVersion}
+	index.Version = version.GitVersion
 	for _, kind := range kindsOf(groups, lists) {
 		index.Kinds = append(index.Kinds, builtin.Entry{Kind: kind, Schema: named[kind.GroupVersionKind]})
 	}
-	return archive(index, all)
+	packed, err = archive(index, all)
+	return index, packed, err
 }
 
 // schemas returns the schemas of all documents, and the names of those that describe a kind.

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kinds writes the archive of package dsl/builtin with the built-in kinds of Kubernetes, as a real API
-// server serves them. `make kinds` runs it.
+// Command kinds writes what the project knows of the built-in kinds of Kubernetes, as a real API server serves them: the
+// archive of package dsl/builtin, and of the sandbox the columns of package print and the parameters of package openapi. `make
+// kinds` runs it.
 package main
 
 import (
@@ -25,16 +26,18 @@ import (
 
 func main() {
 	plane := flag.String("controlplane", "bin/controlplane", "the control plane whose API server is asked")
-	out := flag.String("out", "dsl/builtin/kinds.zip", "the file to write")
+	archive := flag.String("out", "dsl/builtin/kinds.zip", "the file for the kinds and their schemas")
+	columns := flag.String("columns", "sandbox/server/print/columns.json", "the file for the columns of kubectl get")
+	parameters := flag.String("parameters", "sandbox/server/openapi/parameters.json", "the file for the parameters of operations")
 	flag.Parse()
-	if err := run(*plane, *out); err != nil {
+	if err := run(*plane, *archive, *columns, *parameters); err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		os.Exit(1)
 	}
 }
 
 // run asks an API server with nothing but built-in kinds, in all versions.
-func run(plane, out string) (err error) {
+func run(plane, archive, columns, parameters string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "kinds")
@@ -55,11 +58,19 @@ func run(plane, out string) (err error) {
 	if err != nil {
 		return err
 	}
-	data, err := gather(ctx, client)
+	index, kinds, err := gather(ctx, client)
 	if err != nil {
 		return fmt.Errorf("asking the API server: %w", err)
 	}
-	return os.WriteFile(out, data, 0o644)
+	tables, err := tables(ctx, client.RESTClient(), index)
+	if err != nil {
+		return fmt.Errorf("asking for tables: %w", err)
+	}
+	options, err := options(ctx, client.RESTClient())
+	if err != nil {
+		return fmt.Errorf("asking for parameters: %w", err)
+	}
+	return cmp.Or(os.WriteFile(archive, kinds, 0o644), os.WriteFile(columns, tables, 0o644), os.WriteFile(parameters, options, 0o644))
 }
 
 // start starts the control plane in a folder and returns when it is ready.

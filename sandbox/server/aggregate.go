@@ -5,7 +5,6 @@ package server
 
 import (
 	"net/url"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,7 +23,7 @@ func (s *Server) aggregateLater(t *table) {
 		return
 	}
 	s.garbage.sums = true
-	time.AfterFunc(collectLag, func() {
+	s.later(collectLag, func() {
 		s.mu.Lock()
 		defer s.unlock()
 		s.byItself(s.aggregate)

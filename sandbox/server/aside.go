@@ -12,7 +12,8 @@ import (
 // server knows them. The metadata become a copy.
 func SetAside(object map[string]any) (managed any) {
 	metadata, _ := object["metadata"].(map[string]any)
-	if managed = metadata["managedFields"]; managed != nil {
+	if list, is := metadata["managedFields"].([]any); is { // what a client sends in its place is none
+		managed = list
 		metadata = maps.Clone(metadata)
 		delete(metadata, "managedFields")
 		object["metadata"] = metadata

@@ -15,40 +15,38 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// binds reports whether a request puts a Pod on a node.
-func (r Request) binds() bool {
-	return r.Subresource == "binding" && r.Verb == "create" && r.Resource.GroupResource() == schema.GroupResource{Resource: "pods"}
-}
 
 // bind puts a Pod on a node, as a scheduler asks.
 func (s *Server) bind(t *table, r Request) (any, error) {
+	binding := &unstructured.Unstructured{Object: r.Body}
+	if binding.GetName() != r.Name {
+		return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
+	}
+	node, _, _ := unstructured.NestedString(r.Body, "target", "name")
+	if err := checkTarget(r.Body, node); err != nil {
+		return nil, internalError(err)
+	}
 	old := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 	if old == nil {
 		return nil, apierrors.NewNotFound(t.name(), r.Name)
 	}
-	node, _, _ := unstructured.NestedString(r.Body, "target", "name")
-	uid, _, _ := unstructured.NestedString(r.Body, "metadata", "uid")
-	refused := func(why string) error {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, r.Name, fmt.Errorf("%s", why))
+	asked := old.DeepCopy()
+	asked.SetUID(binding.GetUID())
+	if err := t.otherUID(asked, old.GetUID()); err != nil {
+		return nil, err
 	}
-	on, _, _ := unstructured.NestedString(old.Object, "spec", "nodeName")
-	switch {
-	case node == "":
-		return nil, apierrors.NewBadRequest("target.name is required")
-	case uid != "" && uid != string(old.GetUID()):
-		return nil, refused(fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
-	case old.GetDeletionTimestamp() != nil:
-		return nil, refused(fmt.Sprintf("pod %s is being deleted, cannot be assigned to a host", r.Name))
-	case on != "":
-		return nil, refused(fmt.Sprintf("pod %s is already assigned to node %q", r.Name, on))
+	if err := mayBind(old); err != nil {
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, r.Name, err)
 	}
 	next := old.DeepCopy()
+	next.SetAnnotations(added(old.GetAnnotations(), binding.GetAnnotations()))
+	next.SetLabels(added(old.GetLabels(), binding.GetLabels()))
 	if err := unstructured.SetNestedField(next.Object, node, "spec", "nodeName"); err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	err := setCondition(next, map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil})
+	err := setCondition(next, map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": s.now()})
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
@@ -56,7 +54,48 @@ func (s *Server) bind(t *table, r Request) (any, error) {
 	return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusCreated}, nil
 }
 
-// setCondition sets a condition of a Pod in the place of that of its type, and the time if its status changes.
+// checkTarget returns what is wrong with the target of a binding.
+func checkTarget(binding map[string]any, node string) error {
+	var errs field.ErrorList
+	path := field.NewPath("target")
+	if kind, _, _ := unstructured.NestedString(binding, "target", "kind"); kind != "" && kind != "Node" {
+		errs = append(errs, field.NotSupported(path.Child("kind"), kind, []string{"Node", "<empty>"}))
+	}
+	if node == "" {
+		errs = append(errs, field.Required(path.Child("name"), ""))
+	}
+	return errs.ToAggregate()
+}
+
+// mayBind returns why a Pod cannot be bound.
+func mayBind(pod *unstructured.Unstructured) error {
+	on, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+	gates, _, _ := unstructured.NestedSlice(pod.Object, "spec", "schedulingGates")
+	switch {
+	case pod.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.GetName())
+	case on != "":
+		return fmt.Errorf("pod %s is already assigned to node %q", pod.GetName(), on)
+	case len(gates) > 0:
+		return fmt.Errorf("pod %s has non-empty .spec.schedulingGates", pod.GetName())
+	}
+	return nil
+}
+
+// added returns a map with the entries of another one, too.
+func added(to, from map[string]string) map[string]string {
+	if len(from) == 0 {
+		return to
+	}
+	out := maps.Clone(to)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, from)
+	return out
+}
+
+// setCondition sets a condition of a Pod in the place of that of its type, whose time it keeps if the status stays.
 func setCondition(pod *unstructured.Unstructured, condition map[string]any) error {
 	conditions, _, err := unstructured.NestedSlice(pod.Object, "status", "conditions")
 	if err != nil {
@@ -66,7 +105,6 @@ func setCondition(pod *unstructured.Unstructured, condition map[string]any) erro
 		each, _ := c.(map[string]any)
 		return each["type"] == condition["type"]
 	})
-	condition["lastTransitionTime"] = now()
 	if i < 0 {
 		conditions = append(conditions, condition)
 	} else {

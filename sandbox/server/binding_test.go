@@ -15,10 +15,10 @@ func TestAPodIsBoundOnce(t *testing.T) {
 	const pods, bound = "/api/v1/namespaces/default/pods", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"},"target":{"kind":"Node","name":"n1"}}`
 	w := newWire(t, server.Settings{})
 	w.send(http.MethodPost, pods, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"a","image":"a"}]}}`)
-	if out := w.send(http.MethodPost, pods+"/b/binding", bound); out.code != http.StatusNotFound || out.message() != `pods "b" not found` {
+	if out := w.send(http.MethodPost, pods+"/b/binding", strings.Replace(bound, `"a"`, `"b"`, 1)); out.code != http.StatusNotFound || out.message() != `pods "b" not found` {
 		t.Errorf("binding no Pod: %d %s", out.code, out.text)
 	}
-	if out := w.send(http.MethodPost, pods+"/a/binding", `{"metadata":{"uid":"x"},"target":{"name":"n1"}}`); out.code != http.StatusConflict {
+	if out := w.send(http.MethodPost, pods+"/a/binding", `{"metadata":{"name":"a","uid":"x"},"target":{"name":"n1"}}`); out.code != http.StatusConflict {
 		t.Errorf("binding another Pod of this name: %d %s", out.code, out.text)
 	}
 	if out := w.send(http.MethodPost, pods+"/a/binding", bound); out.code != http.StatusCreated || out.json["status"] != "Success" {

@@ -110,6 +110,7 @@ func (r *Request) readPatch() error {
 		if err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
 		}
+		r.twice = keysSetTwice(r.raw)
 		r.raw = data
 	case types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType:
 		if !stdjson.Valid(r.raw) {
@@ -130,6 +131,20 @@ func (r *Request) readPatch() error {
 		return apierrors.NewBadRequest(why)
 	}
 	return nil
+}
+
+// keysSetTwice says which keys of a YAML document are there twice.
+func keysSetTwice(document []byte) (out []string) {
+	_, err := yaml.YAMLToJSONStrict(document)
+	if err == nil {
+		return nil
+	}
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); strings.HasSuffix(line, "already set in map") {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // errPatchType is the error of a patch of an unknown type.

@@ -114,18 +114,18 @@ func tooMany(seconds int, why string, args ...any) error {
 
 // spend notes in the status of a budget that its Pod is about to go, so that the next eviction does not count it.
 func (s *Server) spend(g guard) error {
-	status := &g.budget.Status
+	status, now := &g.budget.Status, metav1.NewTime(s.clock.Now())
 	status.DisruptionsAllowed--
 	if status.DisruptionsAllowed == 0 {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.InsufficientPodsReason,
-			ObservedGeneration: status.ObservedGeneration,
+			ObservedGeneration: status.ObservedGeneration, LastTransitionTime: now,
 		})
 	}
 	if status.DisruptedPods == nil {
 		status.DisruptedPods = map[string]metav1.Time{}
 	}
-	status.DisruptedPods[g.pod.Name] = metav1.Now()
+	status.DisruptedPods[g.pod.Name] = now
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
 		return apierrors.NewInternalError(err)

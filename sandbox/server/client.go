@@ -14,14 +14,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/sandbox/server/rbac"
+	"github.com/handwerk-dev/handwerk/sandbox/server/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 )
 
 // ErrRefused is the error of requests that do not reach the server.
@@ -92,10 +93,23 @@ func (c *Client) Restore() {
 // RoundTrip answers a request.
 func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	out, err := c.respond(h)
-	if err == nil && wantsYAML(h) && out.Header.Get("Content-Type") == runtime.ContentTypeJSON {
-		return inYAML(out)
+	if err != nil {
+		return out, err
 	}
-	return out, err
+	out.Header.Set("Date", c.server.clock.Now().UTC().Format(http.TimeFormat))
+	if out.Header.Get("Content-Type") != runtime.ContentTypeJSON {
+		return out, nil
+	}
+	if _, endless := out.Body.(watching); endless {
+		return out, nil
+	}
+	switch {
+	case wantsYAML(h):
+		return rewritten(out, runtime.ContentTypeYAML, yaml.JSONToYAML)
+	case wantsIndented(h):
+		return rewritten(out, runtime.ContentTypeJSON, indented)
+	}
+	return out, nil
 }
 
 // respond answers a request in JSON.
@@ -120,7 +134,7 @@ func (c *Client) respond(h *http.Request) (*http.Response, error) {
 	if err != nil {
 		return failure(h, err), nil
 	}
-	r.trusted, r.user, r.reply = c.trusted, user, &reply{}
+	r.trusted, r.user, r.reply = c.trusted, user, &reply{request: h}
 	code, result, err := c.handle(h.Context(), &r)
 	if err != nil {
 		return nil, err
@@ -134,19 +148,42 @@ func (c *Client) respond(h *http.Request) (*http.Response, error) {
 	if c.isSevered() {
 		return nil, ErrRefused
 	}
-	var out *http.Response
-	switch result := result.(type) {
-	case *listing:
-		out = respond(h, code, "application/json", result, -1)
-	case shown:
-		out = whole(h, code, "application/json", appendRow(nil, result.table, result.request, result.row))
-	default:
-		out = answer(h, code, "application/json", result)
+	out := responseOf(h, code, result)
+	if r.reply.protobuf {
+		if out, err = inProtobuf(out); err != nil {
+			return nil, err
+		}
 	}
 	for _, warning := range r.reply.warnings {
 		out.Header.Add("Warning", `299 - `+strconv.Quote(warning))
 	}
 	return out, nil
+}
+
+// responseOf returns the response with a result. A webhook may have to convert objects, without the server's lock.
+func responseOf(h *http.Request, code int, result any) *http.Response {
+	var err error
+	switch result := result.(type) {
+	case *listing:
+		if result.rows, err = result.request.view.convertRows(h.Context(), result.rows); err != nil {
+			return failure(h, err)
+		}
+		return respond(h, code, "application/json", result, -1)
+	case shown:
+		rows, err := result.request.view.convertRows(h.Context(), []*store.Row{result.row})
+		if err != nil {
+			return failure(h, err)
+		}
+		return whole(h, code, "application/json", appendRow(nil, result.table, result.request, rows[0]))
+	case string:
+		if result == "" {
+			out := respond(h, http.StatusNoContent, "", http.NoBody, 0)
+			out.Header.Del("Content-Type")
+			return out
+		}
+		return answer(h, code, "text/plain", result)
+	}
+	return answer(h, code, "application/json", result)
 }
 
 // responder is a document that answers requests by itself.
@@ -194,7 +231,9 @@ func (c *Client) handle(ctx context.Context, r *Request) (code int, result any, 
 	}
 	status := apierrors.APIStatus(nil)
 	switch {
-	case err == nil && (r.Verb == "create" || r.reply.created):
+	case err == nil && r.reply.code != 0:
+		return r.reply.code, result, nil
+	case err == nil && r.Verb == "create":
 		return http.StatusCreated, result, nil
 	case err == nil:
 		return http.StatusOK, result, nil
@@ -214,7 +253,11 @@ func (c *Client) streaming(h *http.Request, s *stream) (*http.Response, error) {
 		return nil, ErrRefused
 	}
 	c.streams[s] = true
-	return respond(h, http.StatusOK, "application/json", watching{s, c}, -1), nil
+	kind := runtime.ContentTypeJSON
+	if s.request.shape.protobuf {
+		kind = runtime.ContentTypeProtobuf + streamed
+	}
+	return respond(h, http.StatusOK, kind, watching{s, c}, -1), nil
 }
 
 // watching is a stream as the body of a response. When it is closed, nothing knows it any more.
@@ -249,10 +292,15 @@ func answer(h *http.Request, code int, kind string, result any) *http.Response {
 	if text, ok := result.(string); ok {
 		data = []byte(text)
 	}
-	if status, ok := result.(metav1.Status); ok && isPage(status) {
+	status, _ := result.(metav1.Status)
+	if isPage(status) {
 		kind, data = "text/plain; charset=utf-8", []byte("404 page not found\n")
 	}
-	return whole(h, code, kind, data)
+	out := whole(h, code, kind, data)
+	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+		out.Header.Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
+	}
+	return out
 }
 
 // whole returns a response with a body that is complete.
@@ -264,7 +312,7 @@ func whole(h *http.Request, code int, kind string, data []byte) *http.Response {
 func respond(h *http.Request, code int, kind string, body io.ReadCloser, length int64) *http.Response {
 	return &http.Response{
 		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Request: h,
-		Header:        http.Header{"Content-Type": {kind}, "Date": {time.Now().UTC().Format(http.TimeFormat)}},
+		Header:        http.Header{"Content-Type": {kind}},
 		ContentLength: length,
 		Body:          body, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}

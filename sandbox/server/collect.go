@@ -6,7 +6,6 @@ package server
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server/store"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +25,7 @@ func (s *Server) collectLater() {
 		return
 	}
 	s.garbage.waits = true
-	time.AfterFunc(collectLag, func() {
+	s.later(collectLag, func() {
 		s.mu.Lock()
 		defer s.unlock()
 		s.garbage.waits = false

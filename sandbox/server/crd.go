@@ -51,16 +51,16 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 	if r.name().String() != crd.GetName() {
 		return r, fmt.Errorf("the CRD's name must be %s, not %s", r.name(), crd.GetName())
 	}
-	if r.kind == "" || len(r.versions) == 0 {
-		return r, fmt.Errorf("the CRD %s has no kind or no served version", crd.GetName())
+	if r.kind == "" || len(r.defined) == 0 {
+		return r, fmt.Errorf("the CRD %s has no kind or no version", crd.GetName())
 	}
 	return r, nil
 }
 
 // serve serves the resource of a new CRD.
-func (s *Server) serve(r resource, forms map[string]Schema) {
+func (s *Server) serve(crd *unstructured.Unstructured, r resource, forms map[string]Schema) {
 	t := newTable(r, s.history)
-	t.schemas = forms
+	t.schemas, t.webhook = forms, converterOf(crd)
 	t.objects.Forget(s.version) // a client that asks for older changes has another cluster in mind
 	s.tables[r.name()] = t
 }
@@ -71,7 +71,7 @@ func (s *Server) defines(t *table, r Request, next *unstructured.Unstructured) e
 		return nil
 	}
 	if r.Subresource != "status" {
-		accept(next)
+		s.accept(next)
 	}
 	if s.dry {
 		return nil
@@ -79,23 +79,28 @@ func (s *Server) defines(t *table, r Request, next *unstructured.Unstructured) e
 	return s.redefine(next)
 }
 
-// redefine serves the versions of a changed CRD. If they differ, the watches end.
+// redefine serves the versions of a changed CRD, unless it waits for names. If they differ, the watches end.
 func (s *Server) redefine(crd *unstructured.Unstructured) error {
 	r, err := resourceOf(crd)
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	t, found := s.tables[r.name()]
-	if !found {
+	if !found && !isEstablished(crd) {
 		return nil
 	}
 	forms, err := s.formsOf(crd)
 	if err != nil {
 		return err
 	}
+	if !found {
+		s.serve(crd, r, forms)
+		return nil
+	}
 	if !maps.Equal(t.schemas, forms) {
 		t.schemas, t.reformed = forms, s.version
 	}
+	t.webhook = converterOf(crd)
 	same := slices.Equal(t.versions, r.versions)
 	t.become(r)
 	if same {
@@ -111,39 +116,6 @@ func (s *Server) formsOf(crd *unstructured.Unstructured) (map[string]Schema, err
 		return nil, nil //nolint:nilnil // no schemas and no error
 	}
 	return s.schemas.Custom(crd)
-}
-
-// establish sets the status of a new CRD, which is served at once.
-func establish(crd *unstructured.Unstructured) {
-	condition := func(kind, reason, message string) any {
-		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now()}
-	}
-	crd.Object["status"] = map[string]any{
-		"conditions": []any{
-			condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-			condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-		},
-		"storedVersions": []any{},
-	}
-	accept(crd)
-}
-
-// accept brings the status of a CRD to its spec: the names, and the versions in which objects may be stored.
-func accept(crd *unstructured.Unstructured) {
-	status, _ := crd.Object["status"].(map[string]any)
-	if status == nil {
-		return
-	}
-	status = maps.Clone(status)
-	status["acceptedNames"], _, _ = unstructured.NestedMap(crd.Object, "spec", "names")
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	stored, _ := status["storedVersions"].([]any)
-	for _, item := range versions {
-		if version, _ := item.(map[string]any); version["storage"] == true && !slices.Contains(stored, version["name"]) {
-			status["storedVersions"] = append(slices.Clone(stored), version["name"])
-		}
-	}
-	crd.Object["status"] = status
 }
 
 // crdOf returns the CRD of a table, or nil.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server/store"
 	corev1 "k8s.io/api/core/v1"
@@ -26,54 +27,99 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 		return nil, err
 	}
 	if o.GetName() == "" && o.GetGenerateName() != "" {
-		o.SetName(s.generated(o.GetGenerateName()))
+		r.prefix = o.GetGenerateName()
+		o.SetName(s.generated(r.prefix))
 	}
 	if err := s.place(t, r, o); err != nil {
 		return nil, err
 	}
-	o, err := s.admit(t, r, o)
-	if err != nil {
+	if err := t.taken(o); err != nil && s.schemaOf(t, r.Resource.Version) == nil { // with a schema, an object has to be valid before
 		return nil, err
 	}
-	o.SetCreationTimestamp(metav1.Now())
-	if t.generation {
-		o.SetGeneration(1)
-	}
-	return s.created(t, o)
-}
-
-// admit completes a new object, and returns why it cannot be stored. With a schema, an object has to be valid before its
-// name matters.
-func (s *Server) admit(t *table, r Request, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	var taken error
-	if t.get(keyOf(o)) != nil {
-		taken = apierrors.NewAlreadyExists(t.name(), o.GetName())
-	}
-	if taken != nil && s.schemaOf(t, r.Resource.Version) == nil {
-		return nil, taken
-	}
-	if o.GetResourceVersion() != "" {
-		return nil, errVersion
-	}
 	t.rewrite(o)
-	if t.status && !s.typed(t, r) && !t.createsStatus() {
-		delete(o.Object, "status")
-	}
-	for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
-		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	if t.custom { // the status that a client sends counts for managed fields
+		stripMetadata(o)
+	} else {
+		s.strip(t, r, o)
 	}
 	if r.contentType != string(types.ApplyPatchType) {
 		o.SetManagedFields(nil)
 		o = s.owners.updated(t, r, nil, o)
 	}
-	o.SetUID(s.uid())
-	if err := cmp.Or(s.begin(t, r, o), t.accept(o), s.escalates(t, r, o)); err != nil {
+	s.strip(t, r, o)
+	o, err := s.mutate(t, r, nil, o)
+	if err != nil {
 		return nil, err
 	}
-	if errs := s.check(t, r, o, nil); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(t.refusedKind(), o.GetName(), errs)
+	if err := s.admit(t, r, o); err != nil {
+		return nil, err
 	}
-	return o, taken
+	return s.created(t, o)
+}
+
+// strip removes the fields that the creation of an object does not set.
+func (s *Server) strip(t *table, r Request, o *unstructured.Unstructured) {
+	if t.status && !s.typed(t, r) && !t.createsStatus() {
+		delete(o.Object, "status")
+	}
+	stripMetadata(o)
+}
+
+// stripMetadata removes the metadata that the creation of an object does not set.
+func stripMetadata(o *unstructured.Unstructured) {
+	for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
+		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	}
+}
+
+// admit completes the metadata of a new object, and returns why it cannot be stored.
+func (s *Server) admit(t *table, r Request, o *unstructured.Unstructured) error {
+	s.strip(t, r, o)  // a webhook may have set them
+	if t.generation { // before it is checked: a sent one does not matter
+		o.SetGeneration(1)
+	}
+	o.SetUID(s.uid())
+	o.SetCreationTimestamp(metav1.NewTime(s.clock.Now()))
+	if err := s.validate(t, r, o); err != nil {
+		return err
+	}
+	if !s.dry && hasVersion(o) { // a dry run does not come to the storage
+		return errVersion
+	}
+	return t.taken(o)
+}
+
+// taken returns an error if an object of the same name is stored.
+func (t *table) taken(o *unstructured.Unstructured) error {
+	stored := t.get(keyOf(o))
+	if stored == nil {
+		return nil
+	}
+	err := apierrors.NewAlreadyExists(t.name(), o.GetName())
+	if o.GetGenerateName() != "" {
+		err = apierrors.NewGenerateNameConflict(t.name(), o.GetName(), 1)
+	}
+	if stored.GetDeletionTimestamp() != nil {
+		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+	}
+	return err
+}
+
+// validate returns why a complete new object is not valid, or is refused by a webhook.
+func (s *Server) validate(t *table, r Request, o *unstructured.Unstructured) error {
+	if err := cmp.Or(s.begin(t, r, o), s.allocate(t, r, nil, o), s.refused(t, r, o), s.escalates(t, r, o)); err != nil {
+		return err
+	}
+	if errs := s.check(t, r, o, nil); len(errs) > 0 {
+		return apierrors.NewInvalid(t.refusedKind(), o.GetName(), errs)
+	}
+	return s.approve(t, r, nil, o)
+}
+
+// hasVersion reports whether an object says at which version it is.
+func hasVersion(o *unstructured.Unstructured) bool {
+	version, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	return err == nil && version != 0
 }
 
 // createsStatus reports whether the creation of an object stores the status that was sent. Kubelets create their nodes so.
@@ -93,7 +139,7 @@ func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.
 		return s.settle(t, o), nil
 	}
 	if t.name() != crds() {
-		return s.commit(t, store.Added, o), nil
+		return s.write(t, store.Added, o)
 	}
 	r, err := resourceOf(o)
 	if err != nil {
@@ -106,12 +152,21 @@ func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.
 	if err != nil {
 		return nil, err
 	}
-	establish(o)
+	o.Object["status"] = firstStatus(r)
+	first := s.commit(t, store.Added, o)
 	if s.dry {
-		return s.commit(t, store.Added, o), nil
+		return first, nil
 	}
-	s.serve(r, forms)
-	return s.commit(t, store.Added, o), nil
+	s.byItself(func() {
+		next := first.DeepCopy()
+		s.accept(next)
+		next = s.statusBy(apiServer, t, first, next)
+		if isEstablished(next) {
+			s.serve(next, r, forms)
+		}
+		s.commit(t, store.Modified, next)
+	})
+	return first, nil
 }
 
 // place checks that there is a name and that the namespace exists.
@@ -155,6 +210,3 @@ func (s *Server) acceptsKind(t *table, name string) error {
 	}
 	return nil
 }
-
-// now returns the time in the form of metadata.
-func now() string { return after(0) }

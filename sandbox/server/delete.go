@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server/store"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,7 +42,7 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, options metav1.D
 	switch {
 	case o.GetDeletionTimestamp() != nil:
 		return s.shorten(t, o, grace), nil
-	case grace == 0 && len(o.GetFinalizers()) == 0 && !s.contains(t, o):
+	case grace == 0 && !s.isHeld(t, o):
 		s.commit(t, store.Deleted, o.DeepCopy())
 		s.unserve()
 		return nil, nil
@@ -49,11 +50,16 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, options metav1.D
 	return s.mark(t, o, grace)
 }
 
+// isHeld reports whether finalizers or its content keep an object that is deleted.
+func (s *Server) isHeld(t *table, o *unstructured.Unstructured) bool {
+	return len(o.GetFinalizers()) > 0 || len(heldBy(o)) > 0 || s.contains(t, o)
+}
+
 // mark marks an object as deleted, and deletes what is in it.
 func (s *Server) mark(t *table, o *unstructured.Unstructured, grace int64) (*unstructured.Unstructured, error) {
 	marked := o.DeepCopy()
 	metadata := marked.Object["metadata"].(map[string]any)
-	if metadata["deletionTimestamp"] = after(grace); t.name() != namespaces() {
+	if metadata["deletionTimestamp"] = s.after(grace); t.name() != namespaces() {
 		metadata["deletionGracePeriodSeconds"] = grace
 	}
 	if o.GetGeneration() > 0 {
@@ -66,7 +72,8 @@ func (s *Server) mark(t *table, o *unstructured.Unstructured, grace int64) (*uns
 	if err := s.empty(t, marked); err != nil {
 		return marked, err
 	}
-	return s.remaining(t, marked), nil
+	s.byItself(func() { s.remaining(t, marked) })
+	return marked, nil
 }
 
 // meets returns why an object does not meet the preconditions of a deletion, or nil.
@@ -155,7 +162,7 @@ const lag = time.Second
 // that of their objects.
 func (s *Server) sweepLater() {
 	if len(s.emptied()) > 0 {
-		time.AfterFunc(lag, func() {
+		s.later(lag, func() {
 			s.mu.Lock()
 			defer s.unlock()
 			s.byItself(s.sweep)
@@ -169,14 +176,19 @@ func (s *Server) emptied() []content {
 	for _, name := range []schema.GroupResource{namespaces(), crds()} {
 		t := s.tables[name]
 		for _, o := range t.selected("", everything()) {
-			finalizers := o.GetFinalizers()
-			free := len(finalizers) == 0 || slices.Contains(finalizers, cleanup)
-			if o.GetDeletionTimestamp() != nil && free && !s.contains(t, o) {
+			if o.GetDeletionTimestamp() != nil && isToFinish(o) && !s.contains(t, o) {
 				out = append(out, content{t, o})
 			}
 		}
 	}
 	return out
+}
+
+// isToFinish reports whether the server itself ends a namespace or a CRD that is being deleted, once it is empty.
+func isToFinish(o *unstructured.Unstructured) bool {
+	held := heldBy(o)
+	return slices.Contains(held, string(corev1.FinalizerKubernetes)) || slices.Contains(o.GetFinalizers(), cleanup) ||
+		len(held) == 0 && len(o.GetFinalizers()) == 0
 }
 
 func (s *Server) sweep() {
@@ -195,6 +207,7 @@ func (s *Server) unserve() {
 		if t.custom && s.crdOf(t) == nil {
 			t.cut()
 			delete(s.tables, name)
+			s.acceptLater(name.Group)
 		}
 	}
 }

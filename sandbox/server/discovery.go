@@ -5,6 +5,10 @@ package server
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
 	"net/http"
 	"runtime"
 	"slices"
@@ -12,9 +16,10 @@ import (
 	"sync"
 
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 )
 
 // aggregated is the content type of aggregated discovery.
@@ -26,7 +31,11 @@ func (s *Server) discover(h *http.Request) (kind string, body any, found bool, e
 	kind = "application/json"
 	switch first := path[0]; {
 	case first == "healthz", first == "livez", first == "readyz":
-		kind, body, found = "text/plain; charset=utf-8", health(first, h), len(path) == 1 || len(path) == 2 && path[1] == "ping"
+		kind, body, found = "text/plain; charset=utf-8", health(first, h), isCheck(path)
+	case first == ".well-known", first == "openid":
+		kind, body, found, err = s.openID(path, h)
+	case first == "metrics" && len(path) == 1:
+		kind, body, found = metricsText, s.metrics(), true
 	case len(path) == 1 && (first == "" || first == "version"):
 		body, found = s.page(first), true
 	case first == "openapi" && len(path) >= 2:
@@ -40,17 +49,51 @@ func (s *Server) discover(h *http.Request) (kind string, body any, found bool, e
 	return kind, body, found, err
 }
 
+// isCheck reports whether a path is one of the health as a whole, or of one of its checks.
+func isCheck(path []string) bool {
+	if len(path) == 2 {
+		synced := path[0] == "readyz" && path[1] == "informer-sync" // it serves when it is ready
+		return synced || slices.Contains(checks(), path[1])
+	}
+	return len(path) == 1
+}
+
 // discovery returns the groups, versions or resources of a path, in the form that the client takes.
 func (s *Server) discovery(path []string, h *http.Request) (kind string, body any, found bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(path) == 1 && aggregates(h.Header.Get("Accept")) {
-		return aggregated, s.groups(path[0]), true, nil
+		return aggregated, tagged{aggregated, s.groups(path[0])}, true, nil
 	}
 	if body, found, err = s.unaggregated(path, h.Host); !found && (path[0] == "api" || s.own(path[1])) {
 		found, err = true, notFound()
 	}
 	return "application/json", body, found, err
+}
+
+// tagged is a document with a tag that differs when its content does. Clients keep it, and ask whether it is still current.
+type tagged struct {
+	kind string
+	body any
+}
+
+// response answers a request for the document. A client that has it gets no body.
+func (t tagged) response(h *http.Request) *http.Response {
+	out := answer(h, http.StatusOK, t.kind, t.body)
+	data, err := io.ReadAll(out.Body)
+	if err != nil {
+		return failure(h, err) // not reached: the body is in memory
+	}
+	tag := fmt.Sprintf("%q", fmt.Sprintf("%X", sha256.Sum256(data)))
+	if h.Header.Get("If-None-Match") == tag {
+		out = respond(h, http.StatusNotModified, "", http.NoBody, 0)
+		out.Header.Del("Content-Type")
+	} else {
+		out = whole(h, http.StatusOK, t.kind, data)
+	}
+	out.Header.Set("Etag", tag)
+	out.Header.Set("Vary", "Accept")
+	return out
 }
 
 // page returns the document of a path without others below it.
@@ -86,18 +129,27 @@ func aggregates(accept string) bool {
 	return false
 }
 
-// health returns the text of a check. The server has only one: it answers.
+// checks are the parts of the server's health that a client can ask for. If it answers, they all are well.
+func checks() []string { return []string{"ping", "log", "etcd"} }
+
+// health returns the text of a check.
 func health(check string, h *http.Request) string {
-	if _, verbose := h.URL.Query()["verbose"]; verbose {
-		return "[+]ping ok\n" + check + " check passed\n"
+	if _, verbose := h.URL.Query()["verbose"]; !verbose {
+		return "ok"
 	}
-	return "ok"
+	var out strings.Builder
+	for _, part := range checks() {
+		out.WriteString("[+]" + part + " ok\n")
+	}
+	return out.String() + check + " check passed\n"
 }
 
-func serverVersion() map[string]any {
-	return map[string]any{
-		"major": "1", "minor": "37", "gitVersion": "v1.37.0", "gitTreeState": "clean",
-		"goVersion": runtime.Version(), "compiler": runtime.Compiler, "platform": runtime.GOOS + "/" + runtime.GOARCH,
+// serverVersion is the version of Kubernetes whose answers the server gives: that of what it knows of built-in kinds.
+func serverVersion() version.Info {
+	return version.Info{
+		Major: "1", Minor: "37", EmulationMajor: "1", EmulationMinor: "37", MinCompatibilityMajor: "1", MinCompatibilityMinor: "36",
+		GitVersion: "v1.37.1", GitTreeState: "clean", BuildDate: "1970-01-01T00:00:00Z",
+		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 }
 
@@ -120,7 +172,7 @@ func (s *Server) groups(below string) discoveryv2.APIGroupDiscoveryList {
 	out := discoveryv2.APIGroupDiscoveryList{}
 	out.Kind, out.APIVersion = "APIGroupDiscoveryList", "apidiscovery.k8s.io/v2"
 	for _, t := range s.sorted() {
-		if (t.group == "") != (below == "api") || t.withdrawn {
+		if (t.group == "") != (below == "api") || !t.isServed() {
 			continue
 		}
 		if n := len(out.Items); n == 0 || out.Items[n-1].Name != t.group {
@@ -133,6 +185,10 @@ func (s *Server) groups(below string) discoveryv2.APIGroupDiscoveryList {
 	}
 	if below == "apis" && s.authorizes {
 		out.Items = append(out.Items, reviewGroups()...)
+	}
+	if below == "api" && s.authorizes {
+		first := &out.Items[0].Versions[0]
+		first.Resources = append(unstored(), first.Resources...)
 	}
 	known := ranks()
 	rank := func(group discoveryv2.APIGroupDiscovery) int {
@@ -203,14 +259,13 @@ func (t *table) discovered(version string) discoveryv2.APIResourceDiscovery {
 			ResponseKind: &metav1.GroupVersionKind{Group: scale.Group, Version: scale.Version, Kind: scale.Kind},
 		})
 	}
-	if t.evicts() { // kubectl drain looks for it
+	for _, special := range t.specials() {
 		out.Subresources = append(out.Subresources, discoveryv2.APISubresourceDiscovery{
-			Subresource: "eviction", Verbs: []string{"create"},
-			ResponseKind: &metav1.GroupVersionKind{Group: policyv1.GroupName, Version: "v1", Kind: "Eviction"},
+			Subresource: special.name, Verbs: special.verbs, ResponseKind: special.kind,
 		})
 	}
 	if !t.custom { // those of a real server are sorted
-		slices.Reverse(out.Subresources)
+		slices.SortFunc(out.Subresources, func(a, b discoveryv2.APISubresourceDiscovery) int { return cmp.Compare(a.Subresource, b.Subresource) })
 	}
 	return out
 }
@@ -245,5 +300,27 @@ func (s *Server) resourcesOf(group string, version discoveryv2.APIVersionDiscove
 	if s.broken[group] {
 		return nil, true, apierrors.NewServiceUnavailable("service unavailable")
 	}
-	return resourceList(group, version), true, nil
+	out := resourceList(group, version)
+	for i := range out.APIResources {
+		r := &out.APIResources[i]
+		if t := s.tables[schema.GroupResource{Group: group, Resource: r.Name}]; t != nil {
+			r.StorageVersionHash = t.storageHash()
+		}
+	}
+	return out, true, nil
+}
+
+// storageHash returns the hash by which clients compare the version in which objects are stored.
+func (t *table) storageHash() string {
+	group, version := t.group, cmp.Or(t.storage, t.versions[0])
+	switch {
+	case !slices.Contains(t.versions, version): // it is not served
+		return ""
+	case group == "events.k8s.io": // the objects are those of the core group
+		group = ""
+	case group == "apiextensions.k8s.io", group == "storagemigration.k8s.io":
+		version = "v1beta1"
+	}
+	hash := sha256.Sum256([]byte(group + "/" + version + "/" + t.kind))
+	return base64.StdEncoding.EncodeToString(hash[:8])
 }

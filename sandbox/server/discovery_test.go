@@ -63,12 +63,29 @@ func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 	}
 }
 
+func TestClientsNeedNotLoadDiscoveryAgain(t *testing.T) {
+	w := newFoos(t)
+	ask := func(tag string) answer {
+		return w.send(http.MethodGet, "/apis", "", "Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "If-None-Match", tag)
+	}
+	first := ask("")
+	tag := first.header.Get("Etag")
+	if again := ask(tag); first.code != http.StatusOK || again.code != http.StatusNotModified || again.text != "" || tag == "" {
+		t.Errorf("tag %s: %d, then %d %s", tag, first.code, again.code, again.text)
+	}
+	w.send(http.MethodPatch, foosDefinition, `{"spec":{"names":{"categories":["all"]}}}`, "Content-Type", "application/merge-patch+json")
+	if changed := ask(tag); changed.code != http.StatusOK || changed.header.Get("Etag") == tag {
+		t.Errorf("after a change: %d, tag %s", changed.code, changed.header.Get("Etag"))
+	}
+}
+
 func TestPathsThatAreNoResources(t *testing.T) {
 	w := newFoos(t)
 	for path, want := range map[string]string{
 		"/healthz":             "200 ok",
 		"/livez/ping":          "200 ok",
-		"/readyz?verbose":      "200 [+]ping ok\nreadyz check passed\n",
+		"/readyz/etcd":         "200 ok",
+		"/readyz?verbose":      "200 [+]ping ok\n[+]log ok\n[+]etcd ok\nreadyz check passed\n",
 		"/readyz/other":        "404 404 page not found\n",
 		"/nope":                "404 404 page not found\n",
 		"/apis/nope.io/v1":     "404 404 page not found\n",

@@ -15,8 +15,8 @@
 // what is kept of the past.
 //
 // With [Settings].Schemas it defaults, prunes and validates objects, too, with [Settings].Controllers it collects garbage and
-// furnishes namespaces, and with [Settings].Authorize it has users with the rights of their roles. It does not run
-// admission or play any other controller.
+// furnishes namespaces, and with [Settings].Authorize it has users with the rights of their roles. It calls the
+// webhooks of CRDs and of admission. It does not run other admission or play any other controller.
 //
 // It needs no network and no goroutine that goes on, and nothing in it waits but the reading of a
 // watch, so it works in a testing/synctest bubble.

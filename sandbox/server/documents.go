@@ -8,15 +8,18 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/sandbox/server/openapi"
 )
 
 // documented are the resources of one version of a group, for its OpenAPI document.
@@ -33,7 +36,7 @@ func (s *Server) openapi(path []string) (body any, found bool) {
 	case "v3":
 		return s.document(path)
 	case "v2":
-		return swagger(s.documents()), len(path) == 2
+		return swagger{s.documents(), &s.published}, len(path) == 2
 	}
 	return nil, false
 }
@@ -53,10 +56,12 @@ func (s *Server) document(path []string) (body any, found bool) {
 	if i < 0 {
 		return nil, false
 	}
-	return s.written(all[i]), true
+	d := all[i]
+	out, _ := s.published.get(d.path(), d.hash, func() ([]byte, error) { return encoded(d.text()), nil })
+	return out, true
 }
 
-// written is an OpenAPI document in JSON. The hash differs when the content does.
+// written is an OpenAPI document in the form that goes over the wire. The hash differs when the content does.
 type written struct {
 	path, hash string
 	text       []byte
@@ -68,19 +73,22 @@ type published struct {
 	documents map[string]*written
 }
 
-// written returns a document, which is encoded once while its content stays.
-func (s *Server) written(d documented) *written {
-	s.published.mu.Lock()
-	defer s.published.mu.Unlock()
-	if known := s.published.documents[d.path()]; known != nil && known.hash == d.hash {
-		return known
+// get returns a document, which is encoded once while its hash stays. Encoding takes up to a second.
+func (p *published) get(path, hash string, encode func() ([]byte, error)) (*written, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.documents[path]; known != nil && known.hash == hash {
+		return known, nil
 	}
-	if s.published.documents == nil {
-		s.published.documents = map[string]*written{}
+	text, err := encode()
+	if err != nil {
+		return nil, err
 	}
-	out := &written{path: d.path(), hash: d.hash, text: encoded(d.text())}
-	s.published.documents[d.path()] = out
-	return out
+	if p.documents == nil {
+		p.documents = map[string]*written{}
+	}
+	p.documents[path] = &written{path, hash, text}
+	return p.documents[path], nil
 }
 
 // response answers a request for the document as a real server does: a client that knows its hash need not load it again.
@@ -148,18 +156,25 @@ func (d documented) path() string {
 
 // text returns the OpenAPI document.
 func (d documented) text() map[string]any {
-	paths := d.allPaths(func(name string) map[string]any {
-		return map[string]any{"name": name, "in": "query", "schema": map[string]any{"type": "string", "uniqueItems": true}}
-	})
-	return map[string]any{"openapi": "3.0.0", "info": info(), "paths": paths, "components": map[string]any{"schemas": d.schemas()}}
+	schemas := d.schemas()
+	return map[string]any{
+		"openapi": "3.0.0", "info": info(), "paths": openapi.Paths(d.version, d.described(schemas)),
+		"components": map[string]any{"schemas": schemas, "securitySchemes": map[string]any{"BearerToken": bearerToken()}},
+	}
+}
+
+// bearerToken describes how clients say who they are.
+func bearerToken() map[string]any {
+	return map[string]any{"type": "apiKey", "in": "header", "name": "authorization", "description": "Bearer Token authentication"}
 }
 
 // info is the head of a document.
 func info() map[string]any {
-	return map[string]any{"title": "Kubernetes", "version": serverVersion()["gitVersion"]}
+	return map[string]any{"title": "Kubernetes", "version": serverVersion().GitVersion}
 }
 
-// schemas returns the schemas of all resources. Of two with one name, that with more extensions says more.
+// schemas returns the schemas of all resources. Those of the kinds say more than those of the Go types of subresources and
+// answers. Of two kinds' with one name, that with more extensions says more.
 func (d documented) schemas() map[string]*spec.Schema {
 	out := map[string]*spec.Schema{}
 	for _, each := range d.forms {
@@ -171,49 +186,61 @@ func (d documented) schemas() map[string]*spec.Schema {
 			}
 		}
 	}
-	return out
-}
-
-// allPaths returns the paths of all resources with their operations; option returns one of an operation's options.
-func (d documented) allPaths(option func(name string) map[string]any) map[string]any {
-	out := map[string]any{}
+	others := []any{metav1.APIResourceList{}, metav1.DeleteOptions{}, metav1.Patch{}, metav1.Status{}, metav1.WatchEvent{}}
 	for _, r := range d.resources {
-		maps.Copy(out, d.paths(r, option))
+		if r.scale != nil {
+			others = append(others, autoscalingv1.Scale{})
+		}
+		for _, special := range r.specials() {
+			others = append(others, special.value())
+		}
+	}
+	for name, s := range openapi.Components(others...) {
+		if out[name] == nil {
+			out[name] = s
+		}
 	}
 	return out
 }
 
-// paths returns the paths of a resource with their operations, by which clients find its kind and its options.
-func (d documented) paths(r resource, option func(name string) map[string]any) map[string]any {
-	root := "/" + d.path() + "/"
-	if r.namespaced {
-		root += "namespaces/{namespace}/"
-	}
-	kind := map[string]any{"group": r.group, "version": d.version.Version, "kind": r.kind}
-	operation := func(action string, options ...string) map[string]any {
-		parameters := []any{}
-		for _, name := range options {
-			parameters = append(parameters, option(name))
-		}
-		return map[string]any{
-			"x-kubernetes-action": action, "x-kubernetes-group-version-kind": kind, "parameters": parameters,
-			"responses": map[string]any{"200": map[string]any{"description": "OK"}},
+// described returns the resources for their paths. Their schemas have the kinds that they describe.
+func (d documented) described(schemas map[string]*spec.Schema) (out []openapi.Resource) {
+	models := map[string]string{}
+	for name, s := range schemas {
+		for _, kind := range kindsOf(s) {
+			models[kind] = name
 		}
 	}
-	writing := []string{"dryRun", "fieldManager", "fieldValidation"}
-	one := map[string]any{
-		"get": operation("get"), "put": operation("put", writing...),
-		"patch": operation("patch", append(writing, "force")...), "delete": operation("delete", "dryRun", "propagationPolicy"),
+	for _, r := range d.resources {
+		kind := d.version.WithKind(r.kind)
+		one := openapi.Resource{
+			Kind: kind, Plural: r.plural, Namespaced: r.namespaced, Custom: r.custom, Collection: r.name() != namespaces(),
+			Returned: r.returnsDeleted() && r.name() != namespaces(),
+			Model:    models[kind.String()], List: models[kind.String()+"List"],
+		}
+		all := []string{"get", "put", "patch"}
+		if r.status {
+			one.Subresources = append(one.Subresources, openapi.Subresource{Name: "status", Kind: kind, Model: one.Model, Methods: all})
+		}
+		if r.scale != nil {
+			one.Subresources = append(one.Subresources, openapi.Subresource{Name: "scale", Kind: scaleKind(), Model: openapi.Name(autoscalingv1.Scale{}), Methods: all})
+		}
+		for _, special := range r.specials() {
+			one.Subresources = append(one.Subresources, openapi.Subresource{
+				Name: special.name, Kind: schema.GroupVersionKind(*special.kind), Model: openapi.Name(special.value()), Methods: special.methods(),
+			})
+		}
+		out = append(out, one)
 	}
-	out := map[string]any{
-		root + r.plural: map[string]any{
-			"get": operation("list", "labelSelector", "fieldSelector", "limit", "continue"), "post": operation("post", writing...),
-		},
-		root + r.plural + "/{name}": one,
-	}
-	if r.status {
-		out[root+r.plural+"/{name}/status"] = map[string]any{
-			"get": operation("get"), "put": operation("put", writing...), "patch": operation("patch", append(writing, "force")...),
+	return out
+}
+
+// kindsOf returns the kinds that a schema describes.
+func kindsOf(s *spec.Schema) (out []string) {
+	list, _ := s.Extensions["x-kubernetes-group-version-kind"].([]any)
+	for _, item := range list {
+		if kind, is := item.(map[string]any); is {
+			out = append(out, schema.GroupVersionKind{Group: fmt.Sprint(kind["group"]), Version: fmt.Sprint(kind["version"]), Kind: fmt.Sprint(kind["kind"])}.String())
 		}
 	}
 	return out

@@ -22,9 +22,6 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// evicts reports whether the objects of a resource can be evicted, as kubectl drain does with Pods.
-func (t *table) evicts() bool { return t.name() == schema.GroupResource{Resource: "pods"} }
-
 // evictions is what the server knows of evictions: of their form alone, as it keeps none.
 func evictions() *table {
 	return &table{resource: resource{group: policyv1.GroupName, versions: []string{"v1"}, plural: "evictions", kind: "Eviction"}}
@@ -74,7 +71,7 @@ func (s *Server) evict(t *table, r Request) (any, error) {
 func (s *Server) endEvicted(t *table, pod *unstructured.Unstructured, options metav1.DeleteOptions) error {
 	next := pod.DeepCopy()
 	err := setCondition(next, map[string]any{
-		"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting", "lastProbeTime": nil,
+		"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting", "lastProbeTime": nil, "lastTransitionTime": s.now(),
 	})
 	if err != nil {
 		return apierrors.NewInternalError(err)

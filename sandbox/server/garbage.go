@@ -100,13 +100,18 @@ func isPropagation(finalizer string) bool {
 	return finalizer == metav1.FinalizerOrphanDependents || finalizer == metav1.FinalizerDeleteDependents
 }
 
+// orphanDependents returns the older form of the propagation policy, nil if it is absent.
+func orphanDependents(options metav1.DeleteOptions) *bool {
+	return options.OrphanDependents //nolint:staticcheck // it is deprecated, and old clients still send it
+}
+
 // propagated returns an object with the finalizer that a deletion with these options gives it.
 func (s *Server) propagated(t *table, o *unstructured.Unstructured, options metav1.DeleteOptions) *unstructured.Unstructured {
 	if s.garbage == nil || t.name() == coreEvents() || t.name() == newEvents() {
 		return o
 	}
 	want := ""
-	orphans := options.OrphanDependents //nolint:staticcheck // old clients still send it
+	orphans := orphanDependents(options)
 	switch policy := options.PropagationPolicy; {
 	case orphans != nil && *orphans, policy != nil && *policy == metav1.DeletePropagationOrphan:
 		want = metav1.FinalizerOrphanDependents

@@ -47,11 +47,11 @@ func (s *Server) shorten(t *table, o *unstructured.Unstructured, grace int64) *u
 	}
 	next := o.DeepCopy()
 	end := o.GetDeletionTimestamp().Add(time.Duration(grace-before) * time.Second)
-	if now := time.Now(); end.Before(now) {
+	if now := s.clock.Now(); end.Before(now) {
 		end, grace = now, min(grace, 1)
 	}
 	metadata := next.Object["metadata"].(map[string]any)
-	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = end.UTC().Format(time.RFC3339), grace
+	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = stamp(end), grace
 	next = s.commit(t, store.Modified, next)
 	if grace > 0 || len(next.GetFinalizers()) > 0 {
 		return next
@@ -61,6 +61,20 @@ func (s *Server) shorten(t *table, o *unstructured.Unstructured, grace int64) *u
 }
 
 // after returns the time after a number of seconds.
-func after(seconds int64) string {
-	return time.Now().Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
+func (s *Server) after(seconds int64) string {
+	return stamp(s.clock.Now().Add(time.Duration(seconds) * time.Second))
+}
+
+// now returns the time in the form of metadata.
+func (s *Server) now() string { return stamp(s.clock.Now()) }
+
+// stamp returns a time in the form of metadata.
+func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// later runs a function of a controller after the time that one takes to notice a write.
+func (s *Server) later(lag time.Duration, do func()) {
+	if s.prompt {
+		lag = 0
+	}
+	s.clock.AfterFunc(lag, do)
 }

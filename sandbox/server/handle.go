@@ -7,11 +7,15 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -32,15 +36,31 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 		return s.review(r)
 	case introductions():
 		return introduce(r)
+	case componentStatuses():
+		return r.components()
+	case bindings():
+		if r.Verb == "create" {
+			r = r.toPod()
+		}
 	}
 	t, err := s.find(r.Resource)
 	if err != nil {
 		return nil, err
 	}
+	return s.handleTable(ctx, t, r)
+}
+
+// handleTable answers a request for the objects of a resource. The lock is held.
+func (s *Server) handleTable(ctx context.Context, t *table, r Request) (any, error) {
+	binary := s.hasProtobuf(t, r.Resource.Version)
+	shape, acceptable := negotiate(r.accept, binary)
+	r.shape = shape
+	// The error for a client that takes only the binary form has it, too.
+	r.reply.protobuf = shape.protobuf || !acceptable && strings.HasPrefix(r.accept, runtime.ContentTypeProtobuf)
 	if err := s.authorize(r); err != nil && !r.trusted {
 		return nil, err
 	}
-	if err := cmp.Or(t.routes(r), t.has(r), r.acceptable(t), s.selects(t, r)); err != nil {
+	if err := cmp.Or(t.routes(r), t.has(r), r.acceptable(t, binary)); err != nil {
 		return nil, err
 	}
 	if text, found := t.deprecated[r.Resource.Version]; found {
@@ -48,15 +68,25 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	}
 	r.view = t.viewIn(r.Resource.Version)
 	if r.tabular() {
-		r.columns = s.columnsOf(t, r.Resource.Version)
+		r.columns, r.clock = s.columnsOf(t, r.Resource.Version), s.clock
 	}
 	return s.dispatch(ctx, t, r)
 }
 
+// isPatchFor reports whether a patch has a form that a resource takes.
+func (r Request) isPatchFor(t *table) bool {
+	return r.malformed == nil && (!t.custom || r.contentType != string(types.StrategicMergePatchType))
+}
+
 // dispatch answers a request that a resource can have.
 func (s *Server) dispatch(ctx context.Context, t *table, r Request) (any, error) {
-	if r.Verb == "patch" && r.malformed != nil {
+	if r.Verb == "patch" && !r.isPatchFor(t) {
 		return nil, unsupportedPatch(t)
+	}
+	if r.Verb == "deletecollection" { // before its other options
+		if _, _, err := s.selection(t, r); err != nil {
+			return nil, err
+		}
 	}
 	dry, err := r.check()
 	if err != nil {
@@ -64,6 +94,11 @@ func (s *Server) dispatch(ctx context.Context, t *table, r Request) (any, error)
 	}
 	s.dry = dry
 	defer func() { s.dry = false }()
+	return s.execute(ctx, t, r)
+}
+
+// execute answers a request whose options are right.
+func (s *Server) execute(ctx context.Context, t *table, r Request) (any, error) {
 	switch r.Subresource {
 	case "scale":
 		return s.rescale(t, r)
@@ -71,6 +106,11 @@ func (s *Server) dispatch(ctx context.Context, t *table, r Request) (any, error)
 		return s.bind(t, r)
 	case "eviction":
 		return s.evict(t, r)
+	case "finalize":
+		return s.finalize(t, r)
+	}
+	if t.reaches(r) {
+		return s.reach(t, r)
 	}
 	switch r.Verb {
 	case "list":
@@ -84,10 +124,11 @@ func (s *Server) dispatch(ctx context.Context, t *table, r Request) (any, error)
 	case "deletecollection":
 		return s.clear(t, r)
 	}
-	o, err := s.single(t, r)
+	o, err := s.retry(t, r, func(r Request) (*unstructured.Unstructured, error) { return s.single(t, r) })
 	if err != nil {
 		return nil, err
 	}
+	s.warnUnenforced(t, r, o)
 	return s.answered(t, r, o), nil
 }
 
@@ -109,13 +150,13 @@ func (s *Server) answered(t *table, r Request, o *unstructured.Unstructured) any
 
 // get answers a read with an object, which is encoded without the server's lock.
 func (s *Server) get(t *table, r Request) (any, error) {
+	version, err := versionOf(r.options.Get("resourceVersion"))
+	if err != nil {
+		return nil, internalError(err)
+	}
 	row := t.objects.Get(r.Namespace, r.Name)
 	if row == nil {
 		return nil, apierrors.NewNotFound(t.name(), r.Name)
-	}
-	version, err := versionOf(r.options.Get("resourceVersion"))
-	if err != nil {
-		return nil, apierrors.NewBadRequest("invalid resource version: " + err.Error())
 	}
 	return shown{t, r, row}, s.future(version)
 }
@@ -131,7 +172,10 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 	}
 	old := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 	if t.custom { // a built-in object changes in the version in which it is stored
-		old = r.view.show(old)
+		var err error
+		if old, err = r.view.read(old); err != nil {
+			return nil, err
+		}
 	}
 	switch found := old != nil; {
 	case r.Verb == "patch" && (found || r.contentType == string(types.ApplyPatchType)):
@@ -139,7 +183,7 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 	case !found && r.Verb == "update" && r.Subresource == "" && t.createsByUpdate():
 		return s.createByUpdate(t, r)
 	case !found:
-		return nil, apierrors.NewNotFound(t.name(), r.Name)
+		return nil, s.missing(t, r)
 	case r.Verb == "update":
 		sent, err := r.object(t)
 		if err != nil {
@@ -148,6 +192,27 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 		return s.update(t, r, old, sent)
 	}
 	return nil, apierrors.NewMethodNotSupported(t.name(), r.Verb)
+}
+
+// missing returns the error for a write of an absent object. The body of an update is looked at first.
+func (s *Server) missing(t *table, r Request) error {
+	err := error(apierrors.NewNotFound(t.name(), r.Name))
+	if r.Verb != "update" {
+		return err
+	}
+	sent, malformed := r.object(t)
+	if malformed != nil {
+		return malformed
+	}
+	return s.decodedBefore(t, r, sent, cmp.Or(r.named(sent), err))
+}
+
+// decodedBefore returns why the object of an update or a patch cannot be decoded, or the error that comes after decoding it.
+func (s *Server) decodedBefore(t *table, r Request, sent *unstructured.Unstructured, after error) error {
+	if after == nil || r.Verb != "update" && r.Verb != "patch" || r.applies() {
+		return after
+	}
+	return cmp.Or(s.decode(t, r, sent.DeepCopy(), nil), after)
 }
 
 // createsByUpdate reports whether an update of an absent object creates it.
@@ -169,11 +234,11 @@ func (s *Server) createByUpdate(t *table, r Request) (*unstructured.Unstructured
 	}
 	right := r.attributes()
 	right.Verb = "create"
-	if err := cmp.Or(r.named(o), s.permit(right)); err != nil {
+	if err := s.decodedBefore(t, r, o, cmp.Or(r.named(o), t.otherUID(o, ""), s.permit(right))); err != nil {
 		return nil, err
 	}
 	if r.reply != nil {
-		r.reply.created = true
+		r.reply.code = http.StatusCreated
 	}
 	return s.create(t, r, o)
 }
@@ -183,6 +248,8 @@ func (t *table) routes(r Request) error {
 	scoped := t.namespaced == (r.Namespace != "")
 	switch {
 	case r.Verb == "deletecollection" && t.name() == namespaces():
+		return notAllowed()
+	case r.Verb == "create" && r.Name != "" && r.Subresource == "" && !t.custom:
 		return notAllowed()
 	case scoped, t.namespaced && (r.Verb == "list" || r.Verb == "watch"):
 		return nil
@@ -196,11 +263,16 @@ func (t *table) routes(r Request) error {
 
 // has returns the error for a subresource that a resource does not have, or that does not have the verb.
 func (t *table) has(r Request) error {
-	switch {
-	case r.Subresource == "", r.binds(), r.Verb == "create" && r.Subresource == "eviction" && t.evicts():
+	name, below, _ := strings.Cut(r.Subresource, "/")
+	if special, found := t.special(name); found && (below == "" || name == "proxy") {
+		if !slices.Contains(special.verbs, r.Verb) {
+			return notAllowed()
+		}
 		return nil
-	case r.Subresource == "eviction" && t.evicts():
-		return notAllowed()
+	}
+	switch {
+	case r.Subresource == "":
+		return nil
 	case r.Subresource == "status" && t.status, r.Subresource == "scale" && t.scale != nil:
 	case t.custom:
 		return apierrors.NewNotFound(t.name(), r.Name)
@@ -224,7 +296,7 @@ func present(t *table, r Request, o *unstructured.Unstructured) map[string]any {
 	}
 	if r.partial() {
 		return map[string]any{
-			"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": o.Object["metadata"],
+			"kind": "PartialObjectMetadata", "apiVersion": r.shape.apiVersion(), "metadata": o.Object["metadata"],
 		}
 	}
 	out := maps.Clone(r.view.show(o).Object)

@@ -4,10 +4,13 @@
 package server
 
 import (
+	"bufio"
+	"compress/gzip"
 	"io"
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // Handler serves requests that come over the network as [Client.RoundTrip] serves those of its process, with all
@@ -29,12 +32,51 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if out.ContentLength >= 0 {
 		w.Header().Set("Content-Length", strconv.FormatInt(out.ContentLength, 10))
 	}
-	w.WriteHeader(out.StatusCode)
 	if _, endless := out.Body.(watching); endless {
+		w.WriteHeader(out.StatusCode)
 		flush(w, out.Body)
 		return
 	}
-	_, _ = io.Copy(w, out.Body) // an error is one of the client, which has gone
+	deliver(w, r, out)
+}
+
+// deliver sends a response that ends. An error is one of the client, which has gone.
+func deliver(w http.ResponseWriter, r *http.Request, out *http.Response) {
+	if !takesGzip(r) || out.ContentLength >= 0 && out.ContentLength <= compressible {
+		w.WriteHeader(out.StatusCode)
+		_, _ = io.Copy(w, out.Body)
+		return
+	}
+	start := bufio.NewReaderSize(out.Body, compressible+1)
+	if _, err := start.Peek(compressible + 1); err != nil { // it is shorter
+		w.WriteHeader(out.StatusCode)
+		_, _ = io.Copy(w, start)
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	w.Header().Add("Vary", "Accept-Encoding")
+	w.Header().Del("Content-Length")
+	w.WriteHeader(out.StatusCode)
+	packed, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return // not reached: the level is known
+	}
+	if _, err := io.Copy(packed, start); err == nil {
+		_ = packed.Close()
+	}
+}
+
+// compressible is how long a body has to be for a real server to compress it, in bytes.
+const compressible = 128 << 10
+
+// takesGzip reports whether a client takes compressed bodies.
+func takesGzip(r *http.Request) bool {
+	for encoding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		if strings.TrimSpace(encoding) == "gzip" {
+			return true
+		}
+	}
+	return false
 }
 
 // flush copies the body of a watch, and sends the header and each part at once: the body is never complete.

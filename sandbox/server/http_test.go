@@ -4,16 +4,22 @@
 package server_test
 
 import (
+	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -78,6 +84,41 @@ func TestAResponseOverTheNetworkHasItsHeaders(t *testing.T) {
 		out.Body.Close()
 		if out.StatusCode != want || out.Header.Get("Cache-Control") != "no-cache, private" {
 			t.Errorf("%s: %d %v", path, out.StatusCode, out.Header)
+		}
+	}
+}
+
+func TestLongBodiesAreCompressedForClientsThatTakeIt(t *testing.T) {
+	s := server.New(server.Settings{})
+	web := httptest.NewServer(s.Handler())
+	defer web.Close()
+	long := strings.Repeat("x", 200_000)
+	for name, data := range map[string]string{"long": long, "short": "x"} {
+		s.Load(schema.GroupResource{Resource: "configmaps"}, &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": name, "namespace": "default"}, "data": map[string]any{"k": data}}})
+	}
+	for path, c := range map[string]struct{ takes, want string }{
+		inDefault + "/long": {"gzip", "gzip"}, inDefault: {"deflate, gzip", "gzip"}, inDefault + "/short": {"gzip", ""}, inDefault + "/long?x": {"identity", ""},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, web.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept-Encoding", c.takes)
+		out, err := web.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := io.Reader(out.Body)
+		if c.want != "" {
+			if body, err = gzip.NewReader(out.Body); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+		}
+		data, err := io.ReadAll(body)
+		out.Body.Close()
+		if err != nil || !json.Valid(data) || out.Header.Get("Content-Encoding") != c.want || strings.Contains(path, "long") != strings.Contains(string(data), long) && path != inDefault {
+			t.Errorf("%s: %d bytes, %v, %v", path, len(data), out.Header, err)
 		}
 	}
 }

@@ -25,11 +25,7 @@ type page struct {
 
 // list answers a list with a page that is encoded when it is sent.
 func (s *Server) list(t *table, r Request) (any, error) {
-	sel, err := selectorOf(t, r)
-	if err != nil {
-		return nil, err
-	}
-	options, err := listOptions(r)
+	sel, options, err := s.selection(t, r)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +34,7 @@ func (s *Server) list(t *table, r Request) (any, error) {
 		return nil, err
 	}
 	p.rows = t.chosen(p.rows, sel)
-	if options.ResourceVersion != "0" || options.Continue != "" {
+	if options.ResourceVersion != "0" { // which is served from a cache that knows no limit
 		p.end(r.Namespace, options.Limit, sel.empty())
 	}
 	return s.newListing(t, r, p), nil
@@ -59,7 +55,7 @@ func (s *Server) pageOf(t *table, r Request, options metav1.ListOptions) (page, 
 	exact := options.ResourceVersionMatch == metav1.ResourceVersionMatchExact
 	if exact || options.ResourceVersionMatch == "" && options.Limit > 0 && version > 0 {
 		rows, known := t.objects.At(version, r.Namespace)
-		if !known {
+		if !known || version < s.compacted() {
 			return page{}, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 		}
 		return page{rows: rows, version: version}, nil
@@ -82,7 +78,7 @@ func (s *Server) continued(t *table, r Request, options metav1.ListOptions) (pag
 		out.version = s.version
 	}
 	rows, known := t.objects.At(out.version, r.Namespace)
-	if !known {
+	if !known || out.version < s.compacted() {
 		return page{}, expiredToken(from)
 	}
 	out.rows = slices.DeleteFunc(rows, func(row *store.Row) bool { return !from.precedes(row, r.Namespace) })

@@ -4,6 +4,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,7 +38,7 @@ type listing struct {
 func (s *Server) newListing(t *table, r Request, p page) *listing {
 	kind, apiVersion := t.kind+"List", t.apiVersion(r.Resource.Version)
 	if r.partial() {
-		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
+		kind, apiVersion = "PartialObjectMetadataList", r.shape.apiVersion()
 	}
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(p.version, 10), Continue: p.next, RemainingItemCount: p.remaining}
 	head := encoded(meta)
@@ -46,10 +47,25 @@ func (s *Server) newListing(t *table, r Request, p page) *listing {
 	}
 	head = fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind, apiVersion, head)
 	if r.tabular() {
-		head = fmt.Appendf(nil, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":%s,"columnDefinitions":%s,"rows":[`,
-			encoded(meta), encoded(print.Definitions(r.columns)))
+		if t.group == "storage.k8s.io" && t.plural == "storageclasses" {
+			r.columns = print.MarkDefault(r.columns, t.trees(p.rows))
+		}
+		head = fmt.Appendf(nil, `{"kind":"Table","apiVersion":%q,"metadata":%s,"columnDefinitions":%s,"rows":[`,
+			r.shape.apiVersion(), encoded(meta), encoded(print.Definitions(r.columns)))
 	}
-	return &listing{server: s, table: t, request: r, left: head, rows: p.rows}
+	out := &listing{server: s, table: t, request: r, left: head, rows: p.rows}
+	if r.partial() && len(p.rows) == 0 { // a real server has no list then
+		out.left, out.done = append(bytes.TrimSuffix(head, []byte("[")), "null}\n"...), true
+	}
+	return out
+}
+
+// trees returns the objects of rows. They are not to be changed.
+func (t *table) trees(rows []*store.Row) (out []map[string]any) {
+	for _, row := range rows {
+		out = append(out, t.asShown(row.Tree()).Object)
+	}
+	return out
 }
 
 // Read encodes a part of the list as soon as the part before has been read.
@@ -105,7 +121,7 @@ func (l *listing) append(to []byte, row *store.Row) []byte {
 // appendRow appends an object in JSON, in the form that the client asks for.
 func appendRow(to []byte, t *table, r Request, row *store.Row) []byte {
 	if r.partial() { // as it is stored, also on a real server
-		return row.AppendMetadata(to)
+		return row.AppendMetadata(to, r.shape.apiVersion())
 	}
 	if t.shown != nil || r.tabular() || !r.view.as(row.APIVersion(), row.Version) {
 		data, err := json.Marshal(present(t, r, t.asShown(row.Tree())))

@@ -36,7 +36,7 @@ func (s *Server) Named(name string) (out []Served) {
 	defer s.mu.Unlock()
 	for _, custom := range []bool{false, true} {
 		for _, t := range s.sorted() {
-			if t.custom == custom && !t.withdrawn && t.goesBy(name) {
+			if t.custom == custom && t.isServed() && t.goesBy(name) {
 				out = append(out, t.served(t.versions[0]))
 			}
 		}
@@ -50,7 +50,7 @@ func (s *Server) All() (out []Served) {
 	defer s.mu.Unlock()
 	for _, custom := range []bool{false, true} {
 		for _, t := range s.sorted() {
-			if t.custom == custom && !t.withdrawn {
+			if t.custom == custom && t.isServed() {
 				out = append(out, t.served(t.versions[0]))
 			}
 		}
@@ -78,7 +78,7 @@ func (s *Server) lookup(version string, wanted func(*table) bool) (Served, bool)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.tables {
-		if !wanted(t) || version != "" && !slices.Contains(t.versions, version) {
+		if !wanted(t) || len(t.versions) == 0 || version != "" && !slices.Contains(t.versions, version) {
 			continue
 		}
 		if version == "" {

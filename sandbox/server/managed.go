@@ -32,6 +32,8 @@ const maxUpdaters = 10
 
 // managing is how the fields of a request's object are managed.
 type managing struct {
+	// now is the time of the request.
+	now   string
 	kind  schema.GroupVersionKind
 	types managedfields.TypeConverter
 	// form is the schema of the request's version, which sets defaults. It is nil where the server has no schema for it.
@@ -64,6 +66,9 @@ func (m managing) note(r Request, old, next *unstructured.Unstructured) bool {
 	if filter := m.resets[fieldpath.APIVersion(version)]; filter != nil {
 		change.FilterFields(filter)
 	}
+	if _, found, _ := unstructured.NestedInt64(next.Object, "spec", "replicas"); found && r.Subresource == "scale" && m.checked {
+		change.Modified.Insert(fieldpath.MakePathOrDie("spec", "replicas")) // whoever writes a scale owns it, changed or not
+	}
 	now := entriesAfter(was, change, m.entry(r, metav1.ManagedFieldsOperationUpdate))
 	if updates := slices.DeleteFunc(slices.Clone(now), isApplied); len(updates) > maxUpdaters {
 		return false
@@ -77,10 +82,13 @@ func (m managing) note(r Request, old, next *unstructured.Unstructured) bool {
 // entry returns the entry of a request's manager without its fields.
 func (m managing) entry(r Request, operation metav1.ManagedFieldsOperationType) map[string]any {
 	out := map[string]any{
-		"apiVersion": m.kind.GroupVersion().String(), "fieldsType": "FieldsV1", "manager": r.manager(), "operation": string(operation), "time": now(),
+		"apiVersion": m.kind.GroupVersion().String(), "fieldsType": "FieldsV1", "manager": r.manager(), "operation": string(operation), "time": m.now,
 	}
 	if r.Subresource != "" {
 		out["subresource"] = r.Subresource
+	}
+	if r.Subresource == "scale" { // a real server tells no time here
+		delete(out, "time")
 	}
 	return out
 }

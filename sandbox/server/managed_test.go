@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/handwerk-dev/handwerk/sandbox/clock"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,7 +31,7 @@ func TestManagedFieldsAreThoseOfTheLibrary(t *testing.T) {
 }
 
 func writeAtRandom(t *testing.T, typed bool, random *rand.Rand) {
-	o := &ownership{strict: random.IntN(2) == 0}
+	o := &ownership{strict: random.IntN(2) == 0, clock: clock.Real{}}
 	on, stored := deployments(typed), (*unstructured.Unstructured)(nil)
 	for step := range 25 {
 		time.Sleep(time.Duration(random.IntN(2)) * time.Second)
@@ -91,7 +92,7 @@ func TestFirstApplyIsThatOfTheLibrary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(60) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			o, on := &ownership{strict: true}, deployments(random.IntN(2) == 0)
+			o, on := &ownership{strict: true, clock: clock.Real{}}, deployments(random.IntN(2) == 0)
 			r := Request{agent: "helm"}
 			m := o.managing(on, r)
 			intent := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}}}

@@ -8,10 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server/store"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +19,10 @@ import (
 
 // rootCA is the ConfigMap with the certificate of the API server that each namespace has.
 const rootCA = "kube-root-ca.crt"
+
+// aboutRootCA says in that ConfigMap for what it is.
+const aboutRootCA = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP " +
+	"or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 
 func serviceAccounts() schema.GroupResource { return schema.GroupResource{Resource: "serviceaccounts"} }
 
@@ -32,7 +36,9 @@ func (s *Server) settle(t *table, o *unstructured.Unstructured) *unstructured.Un
 	}
 	labels[corev1.LabelMetadataName] = o.GetName()
 	o.SetLabels(labels)
-	o.Object["spec"] = map[string]any{"finalizers": []any{string(corev1.FinalizerKubernetes)}}
+	if held := heldBy(o); !slices.Contains(held, string(corev1.FinalizerKubernetes)) {
+		holdBy(o, append(held, string(corev1.FinalizerKubernetes)))
+	}
 	o.Object["status"] = map[string]any{"phase": string(corev1.NamespaceActive)}
 	out := s.commit(t, store.Added, o)
 	if !s.dry {
@@ -43,15 +49,24 @@ func (s *Server) settle(t *table, o *unstructured.Unstructured) *unstructured.Un
 
 // furnish gives a namespace what it lacks of a ServiceAccount and a ConfigMap, as long as it stays.
 func (s *Server) furnish(namespace string) {
-	if s.accepts(s.tables[serviceAccounts()], namespace, "") != nil {
+	if s.unfurnished || s.accepts(s.tables[serviceAccounts()], namespace, "") != nil {
 		return
 	}
-	s.add(serviceAccounts(), namespace, "default", map[string]any{})
-	s.add(configMaps(), namespace, rootCA, map[string]any{"data": map[string]any{"ca.crt": s.certificate}})
+	s.add(controllerManager, serviceAccounts(), namespace, "default", map[string]any{})
+	s.add(controllerManager, configMaps(), namespace, rootCA, map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{"kubernetes.io/description": aboutRootCA}},
+		"data":     map[string]any{"ca.crt": s.certificate},
+	})
 }
 
-// add stores an object of the server's own unless there is one.
-func (s *Server) add(resource schema.GroupResource, namespace, name string, object map[string]any) {
+// The programs of a real cluster that write what the server makes by itself.
+const (
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+)
+
+// add stores an object that a program of a real cluster makes, unless there is one.
+func (s *Server) add(agent string, resource schema.GroupResource, namespace, name string, object map[string]any) {
 	t := s.tables[resource]
 	if t.get(types.NamespacedName{Namespace: namespace, Name: name}) != nil {
 		return
@@ -61,23 +76,28 @@ func (s *Server) add(resource schema.GroupResource, namespace, name string, obje
 	o.SetAPIVersion(t.apiVersion(t.versions[0]))
 	o.SetKind(t.kind)
 	o.SetName(name)
-	r := Request{Namespace: namespace, agent: "kube-controller-manager"}
+	r := Request{Namespace: namespace, agent: agent}
 	r.Resource = resource.WithVersion(t.versions[0])
 	_, _ = s.create(t, r, o) // what is refused is not there, as with a real controller
 }
 
-// furnishLater gives a namespace again what was deleted in it.
+// furnishLater makes again what the server makes by itself, after it was deleted.
 func (s *Server) furnishLater(t *table, c store.Change) {
 	if s.garbage == nil || c.What != store.Deleted {
 		return
 	}
-	if t.name() == serviceAccounts() && c.Row.Name == "default" || t.name() == configMaps() && c.Row.Name == rootCA {
-		time.AfterFunc(collectLag, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.furnish(c.Row.Namespace)
-		})
+	again := s.publish
+	switch {
+	case t.name() == serviceAccounts() && c.Row.Name == "default", t.name() == configMaps() && c.Row.Name == rootCA:
+		again = func() { s.furnish(c.Row.Namespace) }
+	case c.Row.Namespace != metav1.NamespaceDefault || c.Row.Name != ownService:
+		return
 	}
+	s.later(collectLag, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		again()
+	})
 }
 
 // terminate sets the phase of a namespace that is being deleted.
@@ -92,9 +112,9 @@ func terminate(o *unstructured.Unstructured) {
 }
 
 // remaining says in the conditions of a namespace that is being deleted what has stayed in it.
-func (s *Server) remaining(t *table, o *unstructured.Unstructured) *unstructured.Unstructured {
+func (s *Server) remaining(t *table, o *unstructured.Unstructured) {
 	if s.garbage == nil || t.name() != namespaces() {
-		return o
+		return
 	}
 	kinds, finalizers := map[string]int{}, map[string]int{}
 	for _, c := range s.contents(t, o) {
@@ -104,12 +124,12 @@ func (s *Server) remaining(t *table, o *unstructured.Unstructured) *unstructured
 		}
 	}
 	if len(kinds) == 0 {
-		return o
+		return
 	}
 	next := o.DeepCopy()
 	status, _ := next.Object["status"].(map[string]any)
-	status["conditions"] = conditions(kinds, finalizers)
-	return s.commit(t, store.Modified, next)
+	status["conditions"] = conditions(kinds, finalizers, s.now())
+	s.commit(t, store.Modified, s.statusBy(controllerManager, t, o, next))
 }
 
 // suffix is the dot after a resource of the core group in the words of the namespace controller.
@@ -120,10 +140,10 @@ func suffix(t *table) string {
 	return ""
 }
 
-// conditions are those of a namespace whose content stays, with the number of objects by kind and by finalizer.
-func conditions(kinds, finalizers map[string]int) []any {
+// conditions returns those of a namespace whose content stays, with the number of objects by kind and by finalizer.
+func conditions(kinds, finalizers map[string]int, now string) []any {
 	condition := func(kind corev1.NamespaceConditionType, status, reason, message string) any {
-		return map[string]any{"type": string(kind), "status": status, "reason": reason, "message": message, "lastTransitionTime": now()}
+		return map[string]any{"type": string(kind), "status": status, "reason": reason, "message": message, "lastTransitionTime": now}
 	}
 	held := condition(corev1.NamespaceFinalizersRemaining, "False", "ContentHasNoFinalizers", "All content-preserving finalizers finished")
 	if len(finalizers) > 0 {

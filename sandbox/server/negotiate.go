@@ -6,6 +6,7 @@ package server
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"io"
 	"mime"
 	"net/http"
@@ -16,18 +17,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 )
 
 // shape is how a client takes the body of a response.
 type shape struct {
-	yaml bool
-	// as is the kind into which objects are converted; empty means that they stay as they are.
-	as string
+	yaml, protobuf bool
+	// as is the kind into which objects are converted; empty means that they stay as they are. version is that of the kind.
+	as, version string
 }
 
-// negotiate returns the shape that a client likes best of those which the server has, or false if it has none of them.
-func negotiate(accept string) (shape, bool) {
+// negotiate returns the shape that a client likes best of those which the server has, or false if it has none of them. Only
+// objects of types that the server knows have a binary form.
+func negotiate(accept string, binary bool) (shape, bool) {
 	switch accept {
 	case "", runtime.ContentTypeJSON, runtime.ContentTypeJSON + ", */*": // as clients of Kubernetes send it
 		return shape{}, true
@@ -38,10 +39,14 @@ func negotiate(accept string) (shape, bool) {
 		case runtime.ContentTypeJSON, "application/*", "*/*":
 		case runtime.ContentTypeYAML:
 			out.yaml = true
+		case runtime.ContentTypeProtobuf:
+			if out.protobuf = true; !binary {
+				continue
+			}
 		default:
 			continue
 		}
-		if out.as = clause.parameters["as"]; out.convertible(clause.parameters) {
+		if out.as = clause.parameters["as"]; out.convertible(clause.parameters) && (out.as != "Table" || !out.protobuf) {
 			return out, true
 		}
 	}
@@ -59,8 +64,12 @@ func (s *shape) convertible(parameters map[string]string) bool {
 	default:
 		return false
 	}
-	return parameters["g"] == metav1.GroupName && parameters["v"] == "v1"
+	s.version = parameters["v"]
+	return parameters["g"] == metav1.GroupName && (s.version == "v1" || s.version == "v1beta1")
 }
+
+// apiVersion returns the version of the kind into which objects are converted.
+func (s shape) apiVersion() string { return metav1.GroupName + "/" + s.version }
 
 // clause is one of the media types of an Accept header.
 type clause struct {
@@ -90,8 +99,8 @@ func clauses(accept string) (out []clause) {
 
 // acceptable returns the error for a client that takes no shape which the server has, or nil. The router of a real
 // server refuses requests for built-in resources whose media types are all unknown.
-func (r Request) acceptable(t *table) error {
-	if s, ok := negotiate(r.accept); ok && (!s.yaml || r.Verb != "watch") {
+func (r Request) acceptable(t *table, binary bool) error {
+	if s, ok := negotiate(r.accept, binary); ok && (!s.yaml || r.Verb != "watch") {
 		return nil
 	}
 	known := []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}
@@ -117,26 +126,46 @@ func wantsYAML(h *http.Request) bool {
 	if !strings.Contains(accept, runtime.ContentTypeYAML) {
 		return false
 	}
-	wanted, _ := negotiate(accept)
+	wanted, _ := negotiate(accept, false)
 	return wanted.yaml
 }
 
 // streamed is what the media type of a watch has beside that of an object.
 const streamed = ";stream=watch"
 
-// inYAML returns a response with its JSON as YAML.
-func inYAML(response *http.Response) (*http.Response, error) {
+// wantsIndented reports whether the sender of a request reads JSON with its own eyes, or asks for it in lines.
+func wantsIndented(h *http.Request) bool {
+	if strings.HasPrefix(h.URL.Path, "/openapi/") {
+		return false
+	}
+	if strings.Contains(h.URL.RawQuery, "pretty=") {
+		is, _ := strconv.ParseBool(h.URL.Query().Get("pretty"))
+		return is
+	}
+	agent := h.Header.Get("User-Agent")
+	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
+}
+
+// indented returns JSON in lines.
+func indented(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	err := json.Indent(&out, data, "", "  ")
+	return out.Bytes(), err
+}
+
+// rewritten returns a response with its whole body in another form.
+func rewritten(response *http.Response, kind string, form func([]byte) ([]byte, error)) (*http.Response, error) {
 	data, err := io.ReadAll(response.Body)
 	if err == nil {
 		err = response.Body.Close()
 	}
 	if err == nil {
-		data, err = yaml.JSONToYAML(data)
+		data, err = form(data)
 	}
 	if err != nil {
 		return nil, err
 	}
-	response.Header.Set("Content-Type", runtime.ContentTypeYAML)
+	response.Header.Set("Content-Type", kind)
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
 	return response, nil
 }

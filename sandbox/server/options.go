@@ -17,20 +17,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// listOptions returns the options of a list or a watch, or why they are refused.
-func listOptions(r Request) (metav1.ListOptions, error) {
-	var out metav1.ListOptions
-	if err := metav1.Convert_url_Values_To_v1_ListOptions(&r.options, &out, nil); err != nil {
-		return out, apierrors.NewBadRequest(err.Error())
-	}
+// validOptions returns why the options of a list or a watch are refused, or nil.
+func validOptions(r Request, o metav1.ListOptions) error {
 	errs := validation.ValidateListOptions(&internalversion.ListOptions{
-		Watch: r.Verb == "watch", ResourceVersion: out.ResourceVersion, ResourceVersionMatch: out.ResourceVersionMatch,
-		Continue: out.Continue, SendInitialEvents: out.SendInitialEvents,
+		Watch: r.Verb == "watch", ResourceVersion: o.ResourceVersion, ResourceVersionMatch: o.ResourceVersionMatch,
+		Continue: o.Continue, SendInitialEvents: o.SendInitialEvents,
 	}, true)
 	if len(errs) > 0 {
-		return out, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 	}
-	return out, nil
+	return nil
 }
 
 // isTrue reports whether a value of a query is true as the API server reads it.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/handwerk-dev/handwerk/sandbox/clock"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +24,7 @@ import (
 type ownership struct {
 	// strict: the server has schemas.
 	strict bool
+	clock  clock.Clock
 }
 
 // updated returns next with its managedFields after a write other than apply. For a new object, old is nil.
@@ -44,11 +46,18 @@ func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstruc
 		return next
 	}
 	out, err = updatedBy(manager, r, old, next)
+	restamp(old, out, m.now)
 	if err != nil { // the entries that a client sends count only if all of them can be read
 		next.SetManagedFields(old.GetManagedFields())
 		return next
 	}
 	return out
+}
+
+// statusBy returns an object whose status the server itself has changed, with a program of a real cluster as the manager of the changes.
+func (s *Server) statusBy(agent string, t *table, old, next *unstructured.Unstructured) *unstructured.Unstructured {
+	r := Request{Verb: "update", Subresource: "status", Resource: t.name().WithVersion(t.versions[0]), agent: agent}
+	return s.owners.updated(t, r, old, next)
 }
 
 // updatedBy returns next with its managedFields after a write other than apply.
@@ -73,7 +82,8 @@ func (o *ownership) applied(t *table, r Request, old, intent *unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	out, err := manager.Apply(old.DeepCopy(), intent.DeepCopy(), r.manager(), r.options.Get("force") == "true")
+	out, err := manager.Apply(old.DeepCopy(), intent.DeepCopy(), r.manager(), isTrue(r.options.Get("force")))
+	restamp(old, out, m.now)
 	var known apierrors.APIStatus
 	switch {
 	case errors.As(err, &known):
@@ -84,10 +94,43 @@ func (o *ownership) applied(t *table, r Request, old, intent *unstructured.Unstr
 	return out.(*unstructured.Unstructured), nil
 }
 
+// restamp gives the entries that a write has changed the time of the server's clock; the library gives them the machine's.
+func restamp(old, next runtime.Object, now string) {
+	is, ok := next.(*unstructured.Unstructured)
+	if !ok || is == nil {
+		return
+	}
+	var kept []any
+	for _, entry := range entriesOf(old.(*unstructured.Unstructured)) {
+		kept = append(kept, entry["time"])
+	}
+	for _, entry := range entriesOf(is) {
+		if entry["subresource"] == "scale" {
+			delete(entry, "time")
+		}
+		if entry["time"] != nil && !slices.Contains(kept, entry["time"]) {
+			entry["time"] = now
+		}
+	}
+}
+
+// entriesOf returns the entries of an object's managedFields as they are stored.
+func entriesOf(o *unstructured.Unstructured) (out []map[string]any) {
+	metadata, _ := o.Object["metadata"].(map[string]any)
+	list, _ := metadata["managedFields"].([]any)
+	for _, item := range list {
+		if entry, is := item.(map[string]any); is {
+			out = append(out, entry)
+		}
+	}
+	return out
+}
+
 // managing returns how the fields of a request's object are managed. With a schema that has the types of a CRD's fields, its
 // kind has the version of the request; each other object has one version.
 func (o *ownership) managing(t *table, r Request) managing {
 	m := managing{
+		now:  stamp(o.clock.Now()),
 		kind: schema.GroupVersionKind{Group: t.group, Version: t.versions[0], Kind: t.kind}, form: t.schemas[r.Resource.Version],
 		types: t.converter(r.Resource.Version),
 	}
@@ -100,6 +143,8 @@ func (o *ownership) managing(t *table, r Request) managing {
 	}
 	if m.types = t.typesOfKind(); t.typed {
 		m.checked, m.resets = o.strict, t.resetsTyped(r)
+	} else if t.name() == crds() {
+		m.resets = t.resetsTyped(r)
 	}
 	return m
 }
@@ -138,23 +183,28 @@ func (t *table) resets(r Request) map[fieldpath.APIVersion]fieldpath.Filter {
 
 // resetsTyped returns the fields that a client of a built-in kind may send without effect.
 func (t *table) resetsTyped(r Request) map[fieldpath.APIVersion]fieldpath.Filter {
-	without := "status"
+	without := []fieldpath.Path{fieldpath.MakePathOrDie("status")}
 	switch {
+	case t.name() == signingRequests():
+		without = resetsOfRequest(r.Subresource)
 	case r.Subresource == "status":
-		without = "spec"
+		without[0] = fieldpath.MakePathOrDie("spec")
 	case r.Subresource != "" || !t.status:
 		return nil
 	}
 	out := map[fieldpath.APIVersion]*fieldpath.Set{}
 	for _, version := range t.versions {
-		out[fieldpath.APIVersion(t.apiVersion(version))] = fieldpath.NewSet(fieldpath.MakePathOrDie(without))
+		out[fieldpath.APIVersion(t.apiVersion(version))] = fieldpath.NewSet(without...)
 	}
 	return fieldpath.NewExcludeFilterSetMap(out)
 }
 
 // typesOfKind returns the types of the fields of an object that has one version, or of a built-in one.
 func (t *table) typesOfKind() managedfields.TypeConverter {
-	if !t.typed {
+	switch {
+	case t.name() == crds():
+		return definitionFields()
+	case !t.typed:
 		return untypedFields()
 	}
 	out := builtinTypes.of(schema.GroupVersionKind{Group: t.group, Version: t.versions[0], Kind: t.kind})
@@ -182,6 +232,9 @@ func (t *table) blank(kind schema.GroupVersionKind) *unstructured.Unstructured {
 				u.Object = tree
 			}
 		}
+	} else if t.name() == crds() {
+		u.Object["spec"] = map[string]any{"group": "", "names": map[string]any{"plural": "", "kind": ""}, "scope": "", "versions": nil}
+		u.Object["status"] = map[string]any{"acceptedNames": map[string]any{"plural": "", "kind": ""}, "conditions": nil}
 	}
 	u.SetGroupVersionKind(kind)
 	return u
@@ -203,13 +256,18 @@ type untyped struct {
 }
 
 // untypedFields returns the types of the fields of objects without known types. They are read once in a process.
-var untypedFields = sync.OnceValue(func() managedfields.TypeConverter {
+var untypedFields = sync.OnceValue(func() managedfields.TypeConverter { return fieldsOf("object") })
+
+// definitionFields returns the types of the fields of CRDs.
+var definitionFields = sync.OnceValue(func() managedfields.TypeConverter { return fieldsOf("definition") })
+
+func fieldsOf(name string) managedfields.TypeConverter {
 	parser, err := typed.NewParser(untypedSchema)
 	if err != nil {
 		panic("server: " + err.Error()) // not reached: the schema is a constant
 	}
-	return untyped{managedfields.NewDeducedTypeConverter(), parser.Type("object")}
-})
+	return untyped{managedfields.NewDeducedTypeConverter(), parser.Type(name)}
+}
 
 // ObjectToTyped adds types to an object's fields.
 func (u untyped) ObjectToTyped(object runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
@@ -222,6 +280,31 @@ const untypedSchema = `types:
     fields:
     - name: metadata
       type: {namedType: metadata}
+    elementType: {namedType: __untyped_deduced_}
+- name: definition
+  map:
+    fields:
+    - name: metadata
+      type: {namedType: metadata}
+    - name: spec
+      type:
+        map:
+          fields:
+          - name: names
+            type: {namedType: __untyped_deduced_}
+          - name: conversion
+            type: {namedType: __untyped_deduced_}
+          elementType: {namedType: __untyped_deduced_}
+    - name: status
+      type:
+        map:
+          fields:
+          - name: acceptedNames
+            type: {namedType: __untyped_deduced_}
+          - name: conditions
+            type:
+              list: {elementRelationship: associative, keys: [type], elementType: {namedType: __untyped_deduced_}}
+          elementType: {namedType: __untyped_deduced_}
     elementType: {namedType: __untyped_deduced_}
 - name: metadata
   map:

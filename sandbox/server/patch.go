@@ -4,11 +4,13 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
@@ -39,11 +41,65 @@ func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*un
 	if shares := r.contentType == string(types.MergePatchType); shares && (!s.typed(t, r) || len(t.rewrites) > 0) {
 		next = next.DeepCopy() // it is going to be changed in place
 	}
-	if err := isKind(t, r, next); err != nil {
+	if err := s.keepsKind(t, r, next); err != nil {
 		return nil, err
 	}
 	next.SetAPIVersion(shown.GetAPIVersion())
 	return s.replace(t, r, old, next)
+}
+
+// keepsKind returns why the result of a patch is not of its resource's kind. Built-in ones are decoded into a Go type: a strategic
+// merge patch is one of the type, so that its kind does not matter, and another patch can leave the kind out.
+func (s *Server) keepsKind(t *table, r Request, next *unstructured.Unstructured) error {
+	strategic := r.contentType == string(types.StrategicMergePatchType)
+	kind, isText := next.Object["kind"].(string)
+	version, _ := next.Object["apiVersion"].(string)
+	switch {
+	case t.custom || s.schemas == nil:
+		return isKind(t, r, next)
+	case next.Object["kind"] != nil && !isText: // which decoding finds
+	case strategic, kind == "":
+		next.SetKind(t.kind)
+	}
+	if _, isMap := next.Object["metadata"].(map[string]any); !isMap && next.Object["metadata"] != nil {
+		return r.undecodable(t, next, fmt.Sprint(decodesAs(r.Resource.GroupVersion().WithKind(t.kind), encoded(next.Object))))
+	}
+	if strategic || kind != "" && !isText {
+		return nil
+	}
+	if version == "" {
+		return r.internalVersion(t, next)
+	}
+	if err := r.isOf(t, version, next.GetKind()); err != nil {
+		return r.undecodable(t, next, err.Error())
+	}
+	return nil
+}
+
+// isOf returns why a version and a kind are not those of the request, or nil.
+func (r Request) isOf(t *table, version, kind string) error {
+	parsed, err := schema.ParseGroupVersion(version)
+	switch is := parsed.WithKind(kind); {
+	case err != nil:
+		return err
+	case is == r.Resource.GroupVersion().WithKind(t.kind):
+		return nil
+	case scheme.Scheme.Recognizes(is):
+		return fmt.Errorf("converting (%s.%s) to (%s.%s): unknown conversion", parsed.Version, kind, internal(t.group), t.kind)
+	}
+	return fmt.Errorf("no kind %q is registered for version %q in scheme %q", kind, version, "pkg/api/legacyscheme/scheme.go:30")
+}
+
+// internalVersion returns the error for an object without a version: a real server decodes it into its own type, whose fields have
+// other names than those of any version, so that the object has no name.
+func (r Request) internalVersion(t *table, next *unstructured.Unstructured) error {
+	var unknown []string
+	for _, key := range slices.Sorted(maps.Keys(next.Object)) {
+		if key != "kind" && key != "apiVersion" {
+			unknown = append(unknown, key)
+		}
+	}
+	return cmp.Or(r.unknown(t, next, unknown), r.named(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}))
 }
 
 // patched returns the base with a patch that is not of apply. Its metadata is its own; it may share other parts with the base.
@@ -160,24 +216,33 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 	switch {
 	case t.converter(r.Resource.Version) != nil: // managed fields leave out what has no effect
 	case r.Subresource == "status":
-		intent.Object = map[string]any{
-			"apiVersion": r.Body["apiVersion"], "kind": r.Body["kind"],
-			"metadata": r.Body["metadata"], "status": r.Body["status"],
-		}
+		maps.DeleteFunc(intent.Object, func(key string, _ any) bool {
+			return !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, key)
+		})
 	case t.status:
 		delete(intent.Object, "status")
 	}
 	next, err := s.owners.applied(t, r, old, intent)
+	if err == nil && !t.custom && s.schemas != nil {
+		err = r.convertible(t, next)
+	}
 	switch {
 	case err != nil:
 		return nil, err
 	case old != nil:
 		return s.replace(t, r, old, next)
+	}
+	return s.applyNew(t, r, intent.GetUID(), next)
+}
+
+// applyNew creates the object of a server-side apply. UID is the one that the client sent.
+func (s *Server) applyNew(t *table, r Request, uid types.UID, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	switch {
 	case r.Subresource != "":
 		return nil, apierrors.NewNotFound(t.name(), r.Name)
-	case intent.GetUID() != "":
+	case uid != "":
 		return nil, apierrors.NewConflict(t.name(), r.Name, fmt.Errorf(
-			"uid mismatch: the provided object specified uid %s, and no existing object was found", intent.GetUID()))
+			"uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 	}
 	if err := r.named(next); err != nil {
 		return nil, err
@@ -188,6 +253,6 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 		return nil, err
 	}
 	next.SetResourceVersion("") // it would be compared with a version, and there is none
-	r.reply.created = true
+	r.reply.code = http.StatusCreated
 	return s.create(t, r, next)
 }

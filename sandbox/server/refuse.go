@@ -31,11 +31,11 @@ func (s *Server) Refuse(resource schema.GroupResource, review func(*unstructured
 	}
 }
 
-// accept returns why an object cannot be stored, or nil. An error of the API machinery is the response; any other
+// refused returns why an object cannot be stored, or nil. An error of the API machinery is the response; any other
 // becomes the denial of a webhook.
-func (t *table) accept(o *unstructured.Unstructured) error {
-	for _, r := range t.refusals {
-		err := r.review(o)
+func (s *Server) refused(t *table, r Request, o *unstructured.Unstructured) error {
+	for _, each := range t.refusals {
+		err := each.review(o)
 		var known apierrors.APIStatus
 		switch {
 		case errors.As(err, &known):
@@ -44,7 +44,7 @@ func (t *table) accept(o *unstructured.Unstructured) error {
 			return forbidden(t.name(), o.GetName(), "admission webhook denied the request: "+err.Error())
 		}
 	}
-	if len(t.schemas) > 0 {
+	if s.schemaOf(t, t.hub(r)) != nil {
 		return nil // a schema says so with all else that is wrong
 	}
 	annotations := field.NewPath("metadata", "annotations")

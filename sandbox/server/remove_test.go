@@ -49,7 +49,7 @@ func TestDeletionsThatTheServerRefuses(t *testing.T) {
 		"no JSON":                     {one, `{bad`, "", `400 couldn't get version/kind; json parse error: invalid character 'b' looking for beginning of object key string`},
 		"another uid":                 {one, `{"preconditions":{"uid":"1"}}`, "", `409 Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (1) does not match the UID in record (00000000-0000-4000-8000-000000000003). The object might have been deleted and then recreated`},
 		"another version":             {one, `{"preconditions":{"resourceVersion":"1"}}`, "", `409 Operation cannot be fulfilled on ConfigMap "a": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (3). The object might have been modified`},
-		"another version of a custom": {foo, `{"preconditions":{"resourceVersion":"1"}}`, "", `409 Operation cannot be fulfilled on Foo.example.com "a": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (5). The object might have been modified`},
+		"another version of a custom": {foo, `{"preconditions":{"resourceVersion":"1"}}`, "", `409 Operation cannot be fulfilled on Foo.example.com "a": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (6). The object might have been modified`},
 	})
 }
 

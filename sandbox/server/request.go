@@ -4,21 +4,27 @@
 package server
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/handwerk-dev/handwerk/sandbox/clock"
 	"github.com/handwerk-dev/handwerk/sandbox/server/print"
 	"github.com/handwerk-dev/handwerk/sandbox/server/rbac"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // Request is a request of a client.
@@ -42,6 +48,8 @@ type Request struct {
 	view view
 	// columns are those of the table that the client wants.
 	columns []print.Column
+	// clock is the server's.
+	clock clock.Clock
 	// trusted: the client has all rights.
 	trusted bool
 	options url.Values
@@ -55,15 +63,21 @@ type Request struct {
 	// shape is how the client takes the answer.
 	shape shape
 	agent string
+	// prefix is that of a name which the server has made.
+	prefix string
 	// reply is what the response says beside its body; nil means that there is no client.
 	reply *reply
 }
 
 // reply is what a response says beside its body.
 type reply struct {
+	// request is the request that is answered.
+	request  *http.Request
 	warnings []string
-	// created: an apply has created the object.
-	created bool
+	// code is that of a success; 0 is the usual one of the verb.
+	code int
+	// protobuf: the body is in the binary form.
+	protobuf bool
 }
 
 // Writes reports whether the request is a write.
@@ -74,6 +88,11 @@ func (r Request) Writes() bool {
 	}
 	asked := r.Resource.GroupResource()
 	return asked != reviews() && asked != introductions()
+}
+
+// applies reports whether the request is a server-side apply.
+func (r Request) applies() bool {
+	return r.Verb == "patch" && r.contentType == string(types.ApplyPatchType)
 }
 
 // manager returns the field manager.
@@ -107,6 +126,16 @@ func (r Request) unknown(t *table, o *unstructured.Unstructured, paths []string)
 	return nil
 }
 
+// inOrder returns paths of fields in the order in which the body has their names.
+func (r Request) inOrder(paths []string) []string {
+	place := func(path string) int {
+		return bytes.Index(r.raw, []byte(strconv.Quote(path[strings.LastIndexByte(path, '.')+1:])))
+	}
+	out := slices.Clone(paths)
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+	return out
+}
+
 // undecodable returns the error for an object that is not of its kind's form. If a patch made it, it is the patch that
 // is invalid.
 func (r Request) undecodable(t *table, o *unstructured.Unstructured, why string) error {
@@ -114,7 +143,9 @@ func (r Request) undecodable(t *table, o *unstructured.Unstructured, why string)
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", t.kind, r.Resource.Version, t.kind, why))
 	}
 	value := fmt.Sprintf("%+v", r.Body)
-	if r.contentType != string(types.StrategicMergePatchType) {
+	if r.contentType == string(types.StrategicMergePatchType) {
+		why = cmp.Or(r.unconvertible(t, o), why) // a real server reads no JSON here
+	} else {
 		data, err := json.Marshal(o.Object)
 		if err != nil {
 			return err
@@ -122,6 +153,29 @@ func (r Request) undecodable(t *table, o *unstructured.Unstructured, why string)
 		value = string(data)
 	}
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), value, why)})
+}
+
+// unconvertible returns why an object cannot become one of its Go type, or nothing.
+func (r Request) unconvertible(t *table, o *unstructured.Unstructured) string {
+	into, err := scheme.Scheme.New(r.Resource.GroupVersion().WithKind(t.kind))
+	if err != nil {
+		return ""
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// convertible returns the error for an apply whose result cannot become an object of its Go type, or nil.
+func (r Request) convertible(t *table, o *unstructured.Unstructured) error {
+	why := r.unconvertible(t, o)
+	if why == "" {
+		return nil
+	}
+	sent, kind := unstructured.Unstructured{Object: r.Body}, r.Resource.GroupVersion().WithKind(t.kind)
+	return internalError(fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: unable to convert unstructured object to %s: %s",
+		sent.GetNamespace(), sent.GetName(), kind, kind, why))
 }
 
 // warn adds warnings to the response. A warning is said once.
@@ -155,7 +209,7 @@ func parse(h *http.Request) (Request, error) {
 	if r.Verb = r.verb(h.Method); r.Verb == "" {
 		return r, notAllowed()
 	}
-	r.shape, _ = negotiate(r.accept)
+	r.shape, _ = negotiate(r.accept, false)
 	if h.Body == nil {
 		return r, r.read(strings.NewReader(""))
 	}
@@ -184,7 +238,11 @@ func (r *Request) locate(path []string) bool {
 	default:
 		return false
 	}
-	if path[0] == "namespaces" && len(path) > 2 && path[2] != "status" {
+	if path[0] == "watch" && len(path) > 1 { // the older form of a watch
+		path = path[1:]
+		defer r.watches()
+	}
+	if path[0] == "namespaces" && len(path) > 2 && path[2] != "status" && path[2] != "finalize" {
 		r.Namespace, path = path[1], path[2:]
 	}
 	r.Resource.Resource = path[0]
@@ -197,11 +255,20 @@ func (r *Request) locate(path []string) bool {
 	return true
 }
 
+// watches makes a request a watch, of one object if it names one.
+func (r *Request) watches() {
+	if r.Name != "" {
+		r.options.Set("fieldSelector", "metadata.name="+r.Name)
+		r.Name = ""
+	}
+	r.options.Set("watch", "true")
+}
+
 // verb returns the verb of a method, or nothing if the path does not have the method.
 func (r *Request) verb(method string) string {
 	one := r.Name != ""
 	switch {
-	case method == http.MethodPost && (!one || r.Subresource != ""):
+	case method == http.MethodPost: // to an object, that is one only for a CRD
 		return "create"
 	case method == http.MethodPut && one:
 		return "update"

@@ -78,6 +78,9 @@ func TestObjectsThatTheServerRefuses(t *testing.T) {
 		"no name in an update": {"PUT " + inDefault + "/a", `{"metadata":{}}`, "", `400 the name of the object (a based on URL) was undeterminable: name must be provided`},
 		"an update's version":  {"PUT " + inDefault + "/a", `{"metadata":{"name":"a","resourceVersion":"1"}}`, "", `409 Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again`},
 		"an unknown object":    {"PUT " + inDefault + "/zzz", `{"metadata":{"name":"zzz"}}`, "", `404 configmaps "zzz" not found`},
+		"a generated name":     {post, `{"metadata":{"name":"a","generateName":"a-"}}`, "", `409 configmaps "a" already exists, the server was not able to generate a unique name for the object`},
+		"a wrong version":      {post, `{"apiVersion":"a/b/c","metadata":{"name":"b"}}`, "", `400 the object provided is unrecognized (must be of type ConfigMap): unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c","metadat ...)`},
+		"no custom version":    {postFoo, `{"kind":"Foo","metadata":{"name":"b"}}`, "", `400 the API version in the data () does not match the expected API version (example.com/v1)`},
 		"a name in a POST":     {post + "/a", `{}`, "", `405 the server does not allow this method on the requested resource`},
 		"no name in a PUT":     {"PUT " + inDefault, `{}`, "", `405 the server does not allow this method on the requested resource`},
 		"a TRACE":              {"TRACE " + inDefault, ``, "", `405 the server does not allow this method on the requested resource`},
@@ -88,7 +91,7 @@ func TestObjectsThatTheServerRefuses(t *testing.T) {
 		"no such custom one":   {"GET " + foos + "/a/other", ``, "", `404 foos.example.com "a" not found`},
 		"a status's deletion":  {"DELETE " + foos + "/a/status", ``, "", `405 delete is not supported on resources of kind "foos.example.com"`},
 		"a bad label selector": {"GET " + inDefault + "?labelSelector=a=b=c", ``, "", `400 found '=', expected: ',' or 'end of string'`},
-		"a future version":     {"GET " + inDefault + "/a?resourceVersion=99", ``, "", `504 Timeout: Too large resource version: 99, current: 5`},
+		"a future version":     {"GET " + inDefault + "/a?resourceVersion=99", ``, "", `504 Timeout: Too large resource version: 99, current: 6`},
 	})
 	if out := w.send(http.MethodGet, inDefault, "", "Accept", "application/vnd.kubernetes.protobuf"); out.code != http.StatusNotAcceptable {
 		t.Errorf("a client that takes protobuf alone gets %d %s", out.code, out.text)

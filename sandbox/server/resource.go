@@ -104,6 +104,7 @@ var builtins = sync.OnceValue(func() []resource {
 		/v1 serviceaccounts ServiceAccount nt
 		/v1 services Service nst
 		apiextensions.k8s.io/v1 customresourcedefinitions CustomResourceDefinition sg
+		apps/v1 controllerrevisions ControllerRevision n
 		apps/v1 daemonsets DaemonSet nsgt
 		apps/v1 deployments Deployment nsgt
 		apps/v1 replicasets ReplicaSet nsgt
@@ -135,7 +136,6 @@ var rareBuiltins = sync.OnceValue(func() []resource {
 		admissionregistration.k8s.io/v1 validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding g
 		admissionregistration.k8s.io/v1 validatingwebhookconfigurations ValidatingWebhookConfiguration g
 		apiregistration.k8s.io/v1 apiservices APIService s
-		apps/v1 controllerrevisions ControllerRevision n
 		certificates.k8s.io/v1 certificatesigningrequests CertificateSigningRequest s
 		discovery.k8s.io/v1 endpointslices EndpointSlice ng
 		flowcontrol.apiserver.k8s.io/v1 flowschemas FlowSchema sg

@@ -6,7 +6,6 @@ package server
 import (
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server/rbac"
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
@@ -17,14 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// consult answers a review of a server with users, or the request of a token. It reports whether the request is one.
+// consult answers a review of a server with users, or the request of a token. It reports whether the request is one of these.
 func (s *Server) consult(r Request) (out any, found bool, err error) {
 	var answer func(Request, *unstructured.Unstructured) (any, error)
-	kind := ""
+	group, kind := r.Resource.Group, ""
 	switch r.Resource.Group + "/" + r.Resource.Resource + "/" + r.Subresource {
 	case "authorization.k8s.io/selfsubjectaccessreviews/":
 		kind, answer = "SelfSubjectAccessReview", s.judge
@@ -36,8 +34,10 @@ func (s *Server) consult(r Request) (out any, found bool, err error) {
 		kind, answer = "SelfSubjectRulesReview", s.rules
 	case "authentication.k8s.io/selfsubjectreviews/":
 		kind, answer = "SelfSubjectReview", s.whoami
+	case "authentication.k8s.io/tokenreviews/":
+		kind, answer = "TokenReview", s.authenticate
 	case "/serviceaccounts/token":
-		answer = s.issue
+		group, kind, answer = authenticationv1.GroupName, "TokenRequest", s.issue
 	default:
 		return nil, false, nil
 	}
@@ -47,12 +47,7 @@ func (s *Server) consult(r Request) (out any, found bool, err error) {
 	if err := s.permit(r.attributes()); err != nil {
 		return nil, true, err
 	}
-	sent := &unstructured.Unstructured{Object: r.Body}
-	if kind != "" {
-		sent, err = r.object(&table{resource: resource{group: r.Resource.Group, kind: kind}})
-	} else if r.Body == nil {
-		err = apierrors.NewBadRequest("a review is required")
-	}
+	sent, err := r.object(&table{resource: resource{group: group, kind: kind}})
 	if err == nil {
 		out, err = answer(r, sent)
 	}
@@ -76,7 +71,7 @@ func reviewGroups() []discoveryv2.APIGroupDiscovery {
 		return discoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: name}, Versions: []discoveryv2.APIVersionDiscovery{version}}
 	}
 	return []discoveryv2.APIGroupDiscovery{
-		group("authentication.k8s.io", "SelfSubjectReview"),
+		group("authentication.k8s.io", "SelfSubjectReview", "TokenReview"),
 		group("authorization.k8s.io", "LocalSubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"),
 	}
 }
@@ -90,6 +85,16 @@ func answered(review *unstructured.Unstructured, status any) (any, error) {
 	out := maps.Clone(review.Object)
 	out["status"] = tree
 	return out, nil
+}
+
+// manageReview replaces the metadata of a review by the manager of its fields.
+func (s *Server) manageReview(r Request, review *unstructured.Unstructured) {
+	review.Object["metadata"] = map[string]any{}
+	kind := review.GroupVersionKind()
+	t := &table{resource: resource{group: kind.Group, kind: kind.Kind, versions: []string{kind.Version}}}
+	blank := t.blank(kind)
+	blank.Object["spec"] = map[string]any{"boundObjectRef": nil} // which the request of a token has in any case
+	s.owners.managing(t, r).note(r, blank, review)
 }
 
 // judge answers the reviews of access: for the sender, or for the user in the review.
@@ -111,7 +116,7 @@ func (s *Server) judge(r Request, sent *unstructured.Unstructured) (any, error) 
 	} else if a := review.Spec.NonResourceAttributes; a != nil {
 		ask.Verb, ask.Path = a.Verb, a.Path
 	}
-	sent.Object["metadata"] = map[string]any{}
+	s.manageReview(r, sent)
 	if r.Namespace != "" {
 		sent.SetNamespace(r.Namespace)
 	}
@@ -167,32 +172,6 @@ func (s *Server) rules(r Request, sent *unstructured.Unstructured) (any, error) 
 
 // whoami answers a review of the sender.
 func (s *Server) whoami(r Request, sent *unstructured.Unstructured) (any, error) {
-	sent.Object["metadata"] = map[string]any{"creationTimestamp": now()}
-	return answered(sent, &authenticationv1.SelfSubjectReviewStatus{
-		UserInfo: authenticationv1.UserInfo{Username: r.user.Name, UID: r.user.UID, Groups: r.user.Groups},
-	})
-}
-
-// usualLife is how long a token is valid if its request does not say so, in seconds.
-const usualLife = 3600
-
-// issue answers the request of a ServiceAccount's token.
-func (s *Server) issue(r Request, sent *unstructured.Unstructured) (any, error) {
-	account := s.tables[serviceAccounts()].get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
-	if account == nil {
-		return nil, apierrors.NewNotFound(serviceAccounts(), r.Name)
-	}
-	var request authenticationv1.TokenRequest
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.Body, &request); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	life := int64(usualLife)
-	if asked := request.Spec.ExpirationSeconds; asked != nil {
-		life = *asked
-	}
-	ends := time.Now().Add(time.Duration(life) * time.Second)
-	return answered(sent, &authenticationv1.TokenRequestStatus{
-		Token:               s.token(rbac.ServiceAccount(r.Namespace, r.Name, string(account.GetUID())), ends),
-		ExpirationTimestamp: metav1.NewTime(ends),
-	})
+	sent.Object["metadata"] = map[string]any{"creationTimestamp": s.now()}
+	return answered(sent, &authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(r.user)})
 }

@@ -9,37 +9,27 @@ import (
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server/rbac"
+	"github.com/handwerk-dev/handwerk/sandbox/server/store"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // rights returns the roles and bindings as they are now. They are read again after a write to one of them.
 func (s *Server) rights() *rbac.Policy {
 	if s.policy == nil {
+		next := map[*store.Row]any{}
 		s.policy = &rbac.Policy{
-			Roles:               decoded[rbacv1.Role](s, "roles"),
-			ClusterRoles:        decoded[rbacv1.ClusterRole](s, "clusterroles"),
-			RoleBindings:        decoded[rbacv1.RoleBinding](s, "rolebindings"),
-			ClusterRoleBindings: decoded[rbacv1.ClusterRoleBinding](s, "clusterrolebindings"),
+			Roles:               decodedRoles[rbacv1.Role](s, "roles", s.roles, next),
+			ClusterRoles:        decodedRoles[rbacv1.ClusterRole](s, "clusterroles", s.roles, next),
+			RoleBindings:        decodedRoles[rbacv1.RoleBinding](s, "rolebindings", s.roles, next),
+			ClusterRoleBindings: decodedRoles[rbacv1.ClusterRoleBinding](s, "clusterrolebindings", s.roles, next),
 		}
+		s.roles = next
 	}
 	return s.policy
-}
-
-// decoded returns the objects of a resource of RBAC. One that cannot be decoded gives no right.
-func decoded[T any](s *Server, resource string) []T {
-	var out []T
-	for _, row := range s.tables[schema.GroupResource{Group: rbacv1.GroupName, Resource: resource}].objects.In("") {
-		var o T
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(row.Tree().Object, &o) == nil {
-			out = append(out, o)
-		}
-	}
-	return out
 }
 
 // attributes are what is asked of a request. A Namespace is in the namespace of its name.

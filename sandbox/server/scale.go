@@ -91,33 +91,95 @@ func selectorText(o *unstructured.Unstructured, path []string) string {
 
 // rescale answers a request for the scale of an object.
 func (s *Server) rescale(t *table, r Request) (any, error) {
-	old := r.view.show(t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name}))
-	if old == nil {
-		return nil, apierrors.NewNotFound(t.name(), r.Name)
+	old, err := r.view.read(t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name}))
+	if err != nil {
+		return nil, err
 	}
-	sent := &unstructured.Unstructured{Object: r.Body}
-	var err error
-	switch r.Verb {
-	case "get":
-		return t.scaleOf(old).Object, nil
-	case "update":
-		if kind := sent.GroupVersionKind(); kind != scaleKind() && (!kind.Empty() || t.custom) {
-			err = apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type Scale): %v", sent.GroupVersionKind()))
+	var sent *unstructured.Unstructured
+	if r.Verb == "update" { // the body is looked at before the object
+		if sent, err = s.scaleFrom(r, t.custom, nil); err != nil {
+			return nil, err
 		}
-	case "patch":
-		of := &table{resource: resource{group: scaleKind().Group, kind: scaleKind().Kind}}
-		sent, err = patched(of, r, t.scaleOf(old))
-	default:
+	}
+	switch {
+	case old == nil:
+		return nil, apierrors.NewNotFound(t.name(), r.Name)
+	case r.Verb == "get":
+		return t.scaleOf(old).Object, nil
+	case r.applies():
+		return s.applyScale(t, r, old, &unstructured.Unstructured{Object: r.Body})
+	case r.Verb == "patch":
+		sent, err = s.scaleFrom(r, t.custom, t.scaleOf(old))
+	case r.Verb != "update":
 		err = apierrors.NewMethodNotSupported(t.name(), r.Verb)
 	}
 	if err != nil {
 		return nil, err
 	}
+	next, err := t.scaled(old, sent)
+	if err != nil {
+		return nil, err
+	}
+	if next, err = s.replace(t, r, old, next); err != nil {
+		return nil, err
+	}
+	return t.scaleOf(next).Object, nil
+}
+
+// scaleFrom returns the scale that a client sends, or that its patch makes of a scale.
+func (s *Server) scaleFrom(r Request, custom bool, scale *unstructured.Unstructured) (sent *unstructured.Unstructured, err error) {
+	kind := scaleKind()
+	t := &table{resource: resource{group: kind.Group, kind: kind.Kind, versions: []string{kind.Version}}}
+	r.Resource, r.Subresource = kind.GroupVersion().WithResource("scales"), ""
+	if scale == nil {
+		sent, err = r.object(t)
+	} else if sent, err = patched(t, r, scale); err == nil {
+		err = s.keepsKind(t, r, sent)
+	}
+	if err == nil {
+		err = s.decode(t, r, sent, nil)
+	}
+	if err != nil && custom && scale == nil { // a real server has no words for this
+		err = apierrors.NewBadRequest(fmt.Sprintf("no kind is registered for the type v1.Scale in scheme %q", "pkg/runtime/scheme.go:111"))
+	}
+	if err == nil {
+		err = r.named(sent)
+	}
+	return sent, err
+}
+
+// applyScale does a server-side apply of a scale: as if its replicas alone were applied to the object.
+func (s *Server) applyScale(t *table, r Request, old, sent *unstructured.Unstructured) (any, error) {
+	if kind := sent.GroupVersionKind(); kind != scaleKind() {
+		return nil, apierrors.NewBadRequest("invalid object type: " + kind.String())
+	}
+	if t.custom { // a real server fails, too
+		return nil, internalError(fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: request to convert CR to an invalid group/version: %s",
+			sent.GetNamespace(), sent.GetName(), scaleKind(), scaleKind().GroupVersion()))
+	}
+	intent := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
+	intent.SetAPIVersion(old.GetAPIVersion())
+	intent.SetKind(t.kind)
+	intent.SetNamespace(r.Namespace)
+	intent.SetName(r.Name)
+	replicas, found, err := unstructured.NestedInt64(sent.Object, "spec", "replicas")
+	if err == nil && found {
+		err = unstructured.SetNestedField(intent.Object, replicas, t.scale.spec...)
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if sent.GetName() == "" { // the path has it
+		sent.SetName(r.Name)
+	}
 	if err := r.named(sent); err != nil {
 		return nil, err
 	}
-	next, err := t.scaled(old, sent)
+	next, err := s.owners.applied(t, r, old, intent)
 	if err != nil {
+		return nil, err
+	}
+	if next, err = t.scaled(next, t.scaleOf(next)); err != nil {
 		return nil, err
 	}
 	if next, err = s.replace(t, r, old, next); err != nil {
@@ -132,7 +194,7 @@ func (t *table) scaled(old, sent *unstructured.Unstructured) (*unstructured.Unst
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if replicas < 0 {
+	if replicas < 0 && !t.custom { // that of a custom resource is checked with the rest of the object
 		return nil, apierrors.NewInvalid(scaleKind().GroupKind(), old.GetName(), field.ErrorList{
 			field.Invalid(field.NewPath("spec", "replicas"), replicas, "must be greater than or equal to 0")})
 	}

@@ -53,6 +53,8 @@ type Typed interface {
 	Decode(object, stored map[string]any) (unknown []string, err error)
 	// Begin sets in a new object what a real server sets beside the defaults. No client manages these fields.
 	Begin(object map[string]any) error
+	// Keep is Begin for an object that takes the place of a stored one.
+	Keep(object, stored map[string]any) error
 }
 
 // Versioned is the schema of one of several versions of a built-in kind.
@@ -62,11 +64,11 @@ type Versioned interface {
 	Convert(object map[string]any, version string)
 }
 
-// Parted is the schema of a kind whose status is validated by itself when only that is written.
+// Parted is the schema of a kind whose parts are validated by themselves when only such a part is written.
 type Parted interface {
 	Schema
-	// UpdateStatus is Update after a write that changed the status alone.
-	UpdateStatus(ctx context.Context, object, stored map[string]any) field.ErrorList
+	// UpdatePart is Update after a write that changed a part alone: the status, or what another subresource writes.
+	UpdatePart(ctx context.Context, part string, object, stored map[string]any) field.ErrorList
 }
 
 // schemaOf returns the schema of a table's objects in a version, or nil.
@@ -95,7 +97,7 @@ func (s *Server) decode(t *table, r Request, o, old *unstructured.Unstructured) 
 		if err != nil {
 			return r.undecodable(t, sent, err.Error())
 		}
-		return r.unknown(t, sent, unknown)
+		return r.unknown(t, sent, r.inOrder(unknown))
 	default:
 		if r.contentType == string(types.ApplyPatchType) && form.Converter() != nil {
 			return nil // what came from an apply has the types of its fields, and defaults if it differs from the stored object
@@ -111,13 +113,23 @@ func (s *Server) decode(t *table, r Request, o, old *unstructured.Unstructured) 
 
 // decodeTyped is decode for a kind with a fixed form. A new object's status is the kind's first one, unless clients create it.
 func (s *Server) decodeTyped(t *table, form Typed, o, old *unstructured.Unstructured) (unknown []string, err error) {
-	var stored map[string]any
-	if old != nil {
-		stored = old.Object
-	} else if t.status && !t.createsStatus() {
-		delete(o.Object, "status")
+	switch {
+	case old != nil:
+		return form.Decode(o.Object, old.Object)
+	case !t.status || t.createsStatus():
+		return form.Decode(o.Object, nil)
 	}
-	return form.Decode(o.Object, stored)
+	sent, isMap := o.Object["status"].(map[string]any)
+	if o.Object["status"] == nil || isMap && len(sent) == 0 {
+		delete(o.Object, "status")
+		return form.Decode(o.Object, nil)
+	}
+	if unknown, err = form.Decode(o.DeepCopy().Object, nil); err != nil { // of the status, which is dropped
+		return nil, err
+	}
+	delete(o.Object, "status")
+	_, err = form.Decode(o.Object, nil)
+	return unknown, err
 }
 
 // versionOf returns the version of an object that a request writes. The result of an apply to a built-in kind has the stored one.
@@ -169,10 +181,61 @@ func (s *Server) begin(t *table, r Request, o *unstructured.Unstructured) error 
 	if !is {
 		return nil
 	}
-	if err := form.Begin(o.Object); err != nil {
+	err := form.Begin(o.Object)
+	t.dropEmpty(o.Object)
+	if err == nil && t.name() == signingRequests() {
+		err = signedBy(o, r.user)
+	}
+	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	return nil
+}
+
+// keep completes an object of a kind with a fixed form that takes the place of a stored one. The subresource finalize changes what
+// other writes keep.
+func (s *Server) keep(t *table, r Request, old, next *unstructured.Unstructured) error {
+	form, is := s.schemaOf(t, t.hub(r)).(Typed)
+	if !is || r.Subresource == "finalize" {
+		return nil
+	}
+	if err := form.Keep(next.Object, old.Object); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	t.dropEmpty(next.Object)
+	return nil
+}
+
+// dropEmpty makes empty lists of an object null, which they are in the storage of a real server, except those of CRDs. Most are left
+// out, by their Go types. Metadata have none.
+func (t *table) dropEmpty(object map[string]any) {
+	if t.name() == crds() {
+		return
+	}
+	for key, value := range object {
+		if key != "metadata" {
+			object[key] = nullIfEmpty(value)
+		}
+	}
+}
+
+func nullIfEmpty(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, each := range value {
+			if below := nullIfEmpty(each); below == nil && each != nil {
+				value[key] = nil
+			}
+		}
+	case []any:
+		if len(value) == 0 {
+			return nil
+		}
+		for _, each := range value {
+			nullIfEmpty(each)
+		}
+	}
+	return value
 }
 
 // check returns why an object cannot be stored according to its schema; old is nil for a new object.
@@ -185,8 +248,8 @@ func (s *Server) check(t *table, r Request, next, old *unstructured.Unstructured
 	case old == nil:
 		return form.Create(ctx, next.Object)
 	}
-	if parted, is := form.(Parted); is && r.Subresource == "status" {
-		return parted.UpdateStatus(ctx, next.Object, old.Object)
+	if parted, is := form.(Parted); is && (r.Subresource == "status" || t.hasPart(r.Subresource)) {
+		return parted.UpdatePart(ctx, r.Subresource, next.Object, old.Object)
 	}
 	return form.Update(ctx, next.Object, old.Object)
 }

@@ -24,6 +24,7 @@ func builtinFields(group, plural string) []string {
 		/secrets type
 		/services spec.clusterIP spec.type
 		batch/jobs status.successful
+		certificates.k8s.io/certificatesigningrequests spec.signerName
 		events.k8s.io/events regarding.kind regarding.namespace regarding.name regarding.uid regarding.apiVersion regarding.resourceVersion regarding.fieldPath reason reportingController type`
 	for row := range strings.Lines(rows) {
 		if columns := strings.Fields(row); len(columns) > 0 && columns[0] == group+"/"+plural {
@@ -46,18 +47,16 @@ func customFields(version map[string]any) (out []string) {
 }
 
 // selects returns the error for a field selector with a field that cannot be selected by, or nil.
-func (s *Server) selects(t *table, r Request) error {
+func (s *Server) selects(t *table, r Request, parsed fields.Selector) error {
 	if s.schemas == nil {
 		return nil
-	}
-	parsed, err := fields.ParseSelector(r.options.Get("fieldSelector"))
-	if err != nil {
-		return nil //nolint:nilerr // it is refused where it is used
 	}
 	known := t.fields[r.Resource.Version]
 	for _, requirement := range parsed.Requirements() {
 		switch name := requirement.Field; {
 		case name == "metadata.name", name == "metadata.namespace", slices.Contains(known, name):
+		case t.group == "batch" && t.kind == "Job":
+			return apierrors.NewBadRequest(fmt.Sprintf("field label %q not supported for Job", name))
 		case len(known) > 0 || t.custom:
 			return apierrors.NewBadRequest("field label not supported: " + name)
 		default:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/sandbox/server/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,16 +26,22 @@ type selector struct {
 	stored map[string]string
 }
 
-func selectorOf(t *table, r Request) (selector, error) {
-	byLabel, err := labels.Parse(r.options.Get("labelSelector"))
-	if err != nil {
-		return selector{}, apierrors.NewBadRequest(err.Error())
+// selection returns what a list, a watch or the deletion of a collection is about, and its options, or why they are refused.
+func (s *Server) selection(t *table, r Request) (selector, metav1.ListOptions, error) {
+	var options metav1.ListOptions
+	if err := metav1.Convert_url_Values_To_v1_ListOptions(&r.options, &options, nil); err != nil {
+		return selector{}, options, apierrors.NewBadRequest(err.Error())
 	}
-	byField, err := fields.ParseSelector(r.options.Get("fieldSelector"))
+	byLabel, err := labels.Parse(options.LabelSelector)
 	if err != nil {
-		return selector{}, apierrors.NewBadRequest(err.Error())
+		return selector{}, options, apierrors.NewBadRequest(err.Error())
 	}
-	return selector{labels: byLabel, fields: byField, name: r.Name, stored: t.stored}, nil
+	byField, err := fields.ParseSelector(options.FieldSelector)
+	if err != nil {
+		return selector{}, options, apierrors.NewBadRequest(err.Error())
+	}
+	out := selector{labels: byLabel, fields: byField, name: r.Name, stored: t.stored}
+	return out, options, cmp.Or(validOptions(r, options), s.selects(t, r, byField))
 }
 
 func (s selector) matches(row *store.Row) bool {

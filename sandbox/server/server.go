@@ -5,6 +5,7 @@ package server
 
 import (
 	"cmp"
+	"crypto/ecdsa"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/handwerk-dev/handwerk/sandbox/clock"
+	"github.com/handwerk-dev/handwerk/sandbox/server/admission"
 	"github.com/handwerk-dev/handwerk/sandbox/server/rbac"
 	"github.com/handwerk-dev/handwerk/sandbox/server/store"
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
@@ -25,11 +28,16 @@ import (
 // Server is an API server. Its methods are safe for use by several goroutines.
 type Server struct {
 	schemas Schemas // nil means that objects are taken as they are
+	clock   clock.Clock
+	prompt  bool
 	// history and bookmarks are those of the settings.
 	history   int
 	bookmarks time.Duration
 	rarer     bool
 	ownWrites func(OwnWrite)
+	// unenforced and unfurnished are those of the settings.
+	unenforced  func(string)
+	unfurnished bool
 	// requests is the number of the last request.
 	requests atomic.Int64
 	// parts are buffers in which parts of lists and watches are encoded: without them, half of the garbage would be such.
@@ -41,18 +49,26 @@ type Server struct {
 	// garbage is that of the collector; nil if the server has none.
 	garbage *garbage
 	owners  ownership
+	// chain has the admission plugins; nil if there are none.
+	chain   *admission.Chain
 	version int64 // of the last write; all resources share it
-	uids    int
-	tables  map[schema.GroupResource]*table
-	broken  map[string]bool // API groups that do not answer
-	denied  []Rule
+	// compaction drops old versions.
+	compaction compaction
+	uids       int
+	tables     map[schema.GroupResource]*table
+	broken     map[string]bool // API groups that do not answer
+	denied     []Rule
 	// certificate is the one of the listener in PEM; empty if there is none.
 	certificate string
 	// authorizes: roles say what a user may do. policy has them; nil if they are to be read again.
 	authorizes bool
 	policy     *rbac.Policy
-	tokens     map[string]bearer
-	dry        bool // the request at hand is a dry run: nothing is stored
+	// roles are the objects of RBAC that were decoded for the policy, by their rows.
+	roles  map[*store.Row]any
+	tokens map[string]bearer
+	// key signs the tokens of ServiceAccounts; nil before the first one.
+	key *ecdsa.PrivateKey
+	dry bool // the request at hand is a dry run: nothing is stored
 	// itself: what is written now is an own write, and unseen are those that were not shown yet.
 	itself  bool
 	unseen  []OwnWrite
@@ -63,6 +79,12 @@ type Server struct {
 type Settings struct {
 	// Schemas are the schemas by which objects are defaulted, pruned and validated; nil means that they are not.
 	Schemas Schemas
+	// Clock tells the time of objects and of what the controllers of their lives do; nil means that of the machine. Clients wait
+	// for bookmarks and for the ends of watches, so these come by the clock of the machine in any case.
+	Clock clock.Clock
+	// Prompt makes the controllers of the lives of objects act at once. Without it they take as long to notice a write as those
+	// of a real server, which would be forever by a clock that stands still.
+	Prompt bool
 	// History is how many changes of a resource a client can catch up with; 0 means all. At most twice as many are
 	// kept. A watch that is as many changes behind ends.
 	History int
@@ -72,26 +94,38 @@ type Settings struct {
 	// Rarer makes a watch wait a fifth longer for each bookmark than for the one before, so that they cost little when days
 	// pass in virtual time. A client that gives a watch a quarter more than its longest pause does not take it for silent.
 	Rarer bool
+	// Admission makes the server complete and refuse objects as the admission plugins of a usual cluster do.
+	Admission bool
 	// Controllers makes the server play the controllers of the lives of objects: it collects garbage, gives each
 	// namespace its ServiceAccount and its ConfigMap, and has all namespaces of a new cluster.
 	Controllers bool
+	// Unfurnished leaves namespaces without ServiceAccount and ConfigMap, as on a real server without a controller manager. Pods
+	// need no ServiceAccount then, and storage is not protected while it is in use.
+	Unfurnished bool
 	// Authorize makes the roles and bindings of RBAC decide what a user may do. Without it everything is allowed that
 	// [Server.Forbid] does not take away.
 	Authorize bool
 	// OwnWrites, if set, is called after each write that the server makes by itself, and may call the server.
 	OwnWrites func(OwnWrite)
+	// Unenforced, if set, is called for each object that is stored and has no effect, with a text that says so. It must not call
+	// the server.
+	Unenforced func(text string)
 	// AllKinds makes the server serve all built-in kinds of a usual cluster, also those that few operators use.
 	AllKinds bool
 }
 
 // New returns a server with the usual built-in resources and the namespaces default and kube-system.
 func New(settings Settings) *Server {
-	s := &Server{
-		schemas: settings.Schemas, history: settings.History, bookmarks: settings.Bookmarks, rarer: settings.Rarer, ownWrites: settings.OwnWrites,
-		tables: map[schema.GroupResource]*table{}, broken: map[string]bool{},
-		tokens: map[string]bearer{}, authorizes: settings.Authorize, parts: sync.Pool{New: newPart},
-		owners: ownership{strict: settings.Schemas != nil},
+	if settings.Clock == nil {
+		settings.Clock = clock.Real{}
 	}
+	s := &Server{
+		schemas: settings.Schemas, clock: settings.Clock, prompt: settings.Prompt, history: settings.History, bookmarks: settings.Bookmarks, rarer: settings.Rarer, ownWrites: settings.OwnWrites, unenforced: settings.Unenforced, unfurnished: settings.Unfurnished,
+		tables: map[schema.GroupResource]*table{}, broken: map[string]bool{},
+		tokens: map[string]bearer{}, roles: map[*store.Row]any{}, authorizes: settings.Authorize, parts: sync.Pool{New: newPart},
+		owners: ownership{strict: settings.Schemas != nil, clock: settings.Clock},
+	}
+	s.chain = s.newChain(settings)
 	for _, r := range settings.resources() {
 		s.tables[r.name()] = s.newBuiltin(r)
 	}
@@ -104,13 +138,15 @@ func New(settings Settings) *Server {
 	for _, name := range names {
 		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 		namespace.SetName(name)
-		if _, err := s.create(s.tables[namespaces()], Request{}, namespace); err != nil {
+		r := Request{Resource: namespaces().WithVersion("v1"), agent: apiServer}
+		if _, err := s.create(s.tables[namespaces()], r, namespace); err != nil {
 			panic("server: " + err.Error()) // not reached: the names are free
 		}
 	}
 	if settings.Authorize {
 		s.bootstrap()
 	}
+	s.publish()
 	return s
 }
 
@@ -248,12 +284,14 @@ func (s *Server) each(resources []schema.GroupResource, do func(*table)) {
 // commit stores a write: it assigns a version and notifies the watches. For a removal, next is the last object. It
 // returns the stored object.
 func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstructured) *unstructured.Unstructured {
+	completed := t.complete(what, next)
 	if s.dry {
-		if what == store.Added {
-			next.SetResourceVersion("")
-		}
 		return next
 	}
+	if delete(t.partial, next.GetUID()); completed && what != store.Deleted {
+		t.partial[next.GetUID()] = true
+	}
+	s.compacted() // the version until now may be the one that is going to be dropped
 	s.version++
 	next.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	stored, again := t.inStorage(next)
@@ -267,18 +305,39 @@ func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstr
 	if s.garbage != nil {
 		s.collected(t, change, next)
 	}
+	s.meter(t, change)
 	s.furnishLater(t, change)
+	s.fillTokensLater(t, change)
 	s.aggregateLater(t)
-	if what == store.Deleted {
+	if what == store.Deleted || t.name() == namespaces() && next.GetDeletionTimestamp() != nil {
 		s.sweepLater()
 	}
 	return again.show(stored)
 }
 
+// complete sets what a stored object lacks, and reports whether that is something: a real server sets defaults whenever it reads an
+// object. A Job without labels has those of its template, most of which it got after its other defaults.
+func (t *table) complete(what store.EventType, o *unstructured.Unstructured) bool {
+	switch t.group + "/" + t.plural {
+	case "/persistentvolumeclaims": // its phase, which it has already here
+		return what == store.Added
+	case "batch/jobs":
+		labels, found, _ := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "labels")
+		if found && len(o.GetLabels()) == 0 {
+			o.SetLabels(labels)
+			return true
+		}
+	}
+	return false
+}
+
+// uidPrefix is the part that all uids of this kind of server have.
+const uidPrefix = "00000000-0000-4000-8000-"
+
 // uid returns a new uid.
 func (s *Server) uid() types.UID {
 	s.uids++
-	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.uids))
+	return types.UID(fmt.Sprintf("%s%012d", uidPrefix, s.uids))
 }
 
 // find returns the table of a resource in a served version.

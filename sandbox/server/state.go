@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
+	"github.com/handwerk-dev/handwerk/sandbox/clock"
 	"github.com/handwerk-dev/handwerk/sandbox/server/store"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +22,8 @@ import (
 type counters struct {
 	Version int64 `json:"version"`
 	UIDs    int   `json:"uids"`
+	// Now is the time of a stopped clock.
+	Now time.Time `json:"now,omitzero"`
 	// Objects is how many follow. A file that lacks some would else be taken for one of fewer objects.
 	Objects int `json:"objects"`
 }
@@ -35,6 +39,39 @@ func (s *Server) Version() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
+}
+
+// Mark is a state of a server: two marks are equal if nothing new is to be saved between them.
+type Mark struct {
+	version int64
+	// now is the time of a stopped clock.
+	now time.Time
+}
+
+// Mark returns the mark of the present state.
+func (s *Server) Mark() Mark {
+	return Mark{version: s.Version(), now: s.standing()}
+}
+
+// standing returns the time of a stopped clock, and the zero value for another one.
+func (s *Server) standing() time.Time {
+	if c, stopped := s.clock.(*clock.Stopped); stopped {
+		return c.Now()
+	}
+	return time.Time{}
+}
+
+// Versions returns the versions of the last writes to resources.
+func (s *Server) Versions(resources ...schema.GroupVersionResource) map[schema.GroupVersionResource]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[schema.GroupVersionResource]int64{}
+	for _, r := range resources {
+		if t := s.tables[r.GroupResource()]; t != nil {
+			out[r] = t.objects.Last()
+		}
+	}
+	return out
 }
 
 // Save writes the objects of all resources: a line of JSON for each, after one with the version. Tokens, open watches
@@ -76,11 +113,11 @@ func (s *Server) rows() (counters, []savedRow) {
 			out = append(out, savedRow{t.name(), row})
 		}
 	}
-	return counters{s.version, s.uids, len(out)}, out
+	return counters{s.version, s.uids, s.standing(), len(out)}, out
 }
 
-// Resume replaces all objects by saved ones, with their uids and versions, and lets versions go on from there. It is
-// for a server that has no clients yet. After an error the server is of no use.
+// Resume replaces all objects by saved ones, with their uids and versions, and lets versions go on from there. A stopped clock
+// goes on from the saved time if that is later. It is for a server that has no clients yet. After an error the server is of no use.
 func (s *Server) Resume(from io.Reader) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,22 +174,25 @@ func (s *Server) restore(saved stored) error {
 	return nil
 }
 
-// serveAgain serves the resource of a CRD.
+// serveAgain serves the resource of a CRD, unless its names belong to another one.
 func (s *Server) serveAgain(crd *unstructured.Unstructured) error {
 	r, err := resourceOf(crd)
-	if err != nil {
+	if err != nil || !isEstablished(crd) {
 		return err
 	}
 	forms, err := s.formsOf(crd)
 	if err != nil {
 		return err
 	}
-	s.serve(r, forms)
+	s.serve(crd, r, forms)
 	return nil
 }
 
 // proceed lets versions go on after a restored state, and takes up what was under way.
 func (s *Server) proceed(count counters) {
+	if c, stopped := s.clock.(*clock.Stopped); stopped {
+		c.Next(count.Now)
+	}
 	s.version, s.uids, s.policy = count.Version, count.UIDs, nil
 	for _, t := range s.tables {
 		t.objects.Forget(s.version)
@@ -160,5 +200,6 @@ func (s *Server) proceed(count counters) {
 	if s.garbage != nil {
 		s.recount()
 	}
+	s.publish()
 	s.sweepLater()
 }

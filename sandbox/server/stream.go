@@ -104,7 +104,7 @@ func (s *stream) take(p []byte) (int, error) {
 		s.part = s.server.parts.Get().(*[]byte)
 		part := (*s.part)[:0]
 		for _, i := range next {
-			part = s.encode(part, i)
+			part = s.encode(part, s.converted(i))
 		}
 		*s.part, s.left = part, part
 	}
@@ -133,7 +133,25 @@ func (s *stream) next() (out []item, ended bool) {
 	return out, s.ended
 }
 
+// converted returns an event with its object in the version of the watch. If its webhook fails, the watch ends with the error.
+func (s *stream) converted(i item) item {
+	if i.row == nil || !s.request.view.converts(i.row.APIVersion()) {
+		return i
+	}
+	rows, err := s.request.view.convertRows(s.ctx, []*store.Row{i.row})
+	if err != nil {
+		s.end()
+		return item{what: "ERROR", object: statusOf(err)}
+	}
+	i.row = rows[0]
+	return i
+}
+
+// encode appends an event in the form that the client takes.
 func (s *stream) encode(to []byte, i item) []byte {
+	if s.request.shape.protobuf {
+		return s.encodeProtobuf(to, i)
+	}
 	to = append(append(append(to, `{"type":"`...), i.what...), `","object":`...)
 	if i.row != nil {
 		return append(appendRow(to, s.table, s.request, i.row), "}\n"...)

@@ -16,9 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// swagger is the one OpenAPI v2 document of a server, for clients that are older than those of v3. Each request
-// makes it, so that it takes memory only while a client asks for it.
-type swagger []documented
+// swagger is the one OpenAPI v2 document of a server, for clients that are older than those of v3.
+type swagger struct {
+	documents []documented
+	published *published
+}
 
 // The media types of the document in protobuf. Old clients ask for the second, whose name breaks the
 // rules of media types.
@@ -36,23 +38,20 @@ func (s swagger) response(h *http.Request) *http.Response {
 		return out
 	}
 	var parts []string
-	for _, each := range s {
+	for _, each := range s.documents {
 		parts = append(parts, each.hash)
 	}
-	mark := strconv.Quote(hashed(parts...))
-	out, text := (*http.Response)(nil), []byte(nil)
+	hash, out := hashed(parts...), (*http.Response)(nil)
+	mark := strconv.Quote(hash)
 	if strings.Contains(h.Header.Get("If-None-Match"), mark) {
 		out = whole(h, http.StatusNotModified, "", nil)
 		out.Header.Del("Content-Type")
 	} else {
-		text = encoded(s.text())
-		if kind == swaggerBinary {
-			var err error
-			if text, err = openapi.Binary(text); err != nil {
-				return failure(h, err)
-			}
+		document, err := s.published.get("v2 "+kind, hash, func() ([]byte, error) { return s.encoded(kind) })
+		if err != nil {
+			return failure(h, err)
 		}
-		out = whole(h, http.StatusOK, kind, text)
+		out = whole(h, http.StatusOK, kind, document.text)
 	}
 	out.Header.Set("Etag", mark)
 	out.Header.Set("Vary", "Accept")
@@ -75,14 +74,22 @@ func swaggerKind(accept string) string {
 	return ""
 }
 
+// encoded returns the document in a media type.
+func (s swagger) encoded(kind string) ([]byte, error) {
+	text := encoded(s.text())
+	if kind == swaggerBinary {
+		return openapi.Binary(text)
+	}
+	return text, nil
+}
+
 // text returns the document.
 func (s swagger) text() map[string]any {
 	paths, schemas := map[string]any{}, map[string]*spec.Schema{}
-	for _, each := range s {
-		maps.Copy(paths, each.allPaths(func(name string) map[string]any {
-			return map[string]any{"name": name, "in": "query", "type": "string", "uniqueItems": true}
-		}))
-		for name, schema := range each.schemas() {
+	for _, each := range s.documents {
+		known := each.schemas()
+		maps.Copy(paths, openapi.V2Paths(openapi.Paths(each.version, each.described(known))))
+		for name, schema := range known {
 			if old := schemas[name]; old == nil || len(old.Extensions) < len(schema.Extensions) {
 				schemas[name] = schema
 			}

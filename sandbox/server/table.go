@@ -16,6 +16,8 @@ type table struct {
 	// the server.
 	schemas  map[string]Schema
 	reformed int64
+	// webhook converts the objects of a CRD between its versions; nil if the server does so by itself.
+	webhook *converter
 	// objects, with their watches, may be those of another table, too, which has other names for some fields: stored
 	// has the stored names of those shown, and shown the opposite.
 	objects       *store.Store
@@ -26,11 +28,16 @@ type table struct {
 	withdrawn bool
 	// omitted are objects hidden from lists.
 	omitted map[types.NamespacedName]bool
+	// partial are the objects that a real server would have stored without some defaults, which it sets when it reads them.
+	partial map[types.UID]bool
 	// rewrites change objects before they are stored.
 	rewrites []*rewriting
 	// refusals are checked after the rewrites.
 	refusals []*refusal
 }
+
+// isServed reports whether clients reach the resource. A CRD may have no version that is served.
+func (t *table) isServed() bool { return !t.withdrawn && len(t.versions) > 0 }
 
 // rewriting is a change that the server makes to written objects.
 type rewriting struct {
@@ -46,7 +53,7 @@ func (t *table) rewrite(o *unstructured.Unstructured) {
 
 // newTable returns a table that remembers this many changes; 0 means all.
 func newTable(r resource, history int) *table {
-	return &table{resource: r, objects: store.New(history), streams: map[*stream]bool{}, omitted: map[types.NamespacedName]bool{}}
+	return &table{resource: r, objects: store.New(history), streams: map[*stream]bool{}, omitted: map[types.NamespacedName]bool{}, partial: map[types.UID]bool{}}
 }
 
 // newBuiltin returns the table of a built-in resource. One with several versions converts objects by their schemas.

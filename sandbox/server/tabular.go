@@ -53,7 +53,7 @@ func compile(path string) (print.Path, error) {
 // tableOf returns a table of one object.
 func tableOf(t *table, r Request, o *unstructured.Unstructured) map[string]any {
 	return map[string]any{
-		"kind": "Table", "apiVersion": metav1.SchemeGroupVersion.String(),
+		"kind": "Table", "apiVersion": r.shape.apiVersion(),
 		"metadata":          map[string]any{"resourceVersion": o.GetResourceVersion()},
 		"columnDefinitions": print.Definitions(r.columns), "rows": []any{rowOf(t, r, o)},
 	}
@@ -64,10 +64,13 @@ func rowOf(t *table, r Request, o *unstructured.Unstructured) map[string]any {
 	shown := r.view.show(o)
 	if t.custom {
 		o = shown
-	} else { // a built-in kind prints all versions alike
-		o, _ = t.inStorage(o)
+	} else { // a built-in kind prints all versions alike, and Events of both groups
+		o, _ = t.inStorage(t.asStored(o))
 	}
-	out := map[string]any{"cells": print.Cells(r.columns, o.Object)}
+	out := map[string]any{"cells": print.Cells(r.columns, o.Object, r.clock.Now())}
+	if conditions := print.Conditions(t.group, t.plural, o.Object); conditions != nil {
+		out["conditions"] = conditions
+	}
 	whole := r
 	switch metav1.IncludeObjectPolicy(r.options.Get("includeObject")) {
 	case metav1.IncludeNone:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -24,17 +25,45 @@ import (
 
 // update replaces an object, or its status, by the sent one.
 func (s *Server) update(t *table, r Request, old, sent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if uid := sent.GetUID(); uid != "" && uid != old.GetUID() {
-		//nolint:staticcheck // the words are the API server's
-		return nil, apierrors.NewConflict(t.name(), r.Name, fmt.Errorf(
-			"Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
+	if err := s.decodedBefore(t, r, sent, cmp.Or(r.named(sent), t.otherUID(sent, old.GetUID()))); err != nil {
+		return nil, err
 	}
 	return s.replace(t, r, old, sent)
 }
 
+// otherUID returns the error for an update that is about an object with another uid, or nil. An absent object has none.
+func (t *table) otherUID(sent *unstructured.Unstructured, is types.UID) error {
+	uid := sent.GetUID()
+	if uid == "" || uid == is {
+		return nil
+	}
+	return apierrors.NewConflict(t.name(), sent.GetName(), fmt.Errorf(
+		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
+			"Precondition failed: UID in precondition: %s, UID in object meta: %s", t.storageKey(sent), uid, is))
+}
+
+// storageKey returns the key of an object in the storage of a real server, which some of its errors name.
+func (t *table) storageKey(o *unstructured.Unstructured) string {
+	resource := t.plural
+	switch t.group + "/" + t.plural {
+	case "/endpoints", "/services":
+		resource = "services/" + map[string]string{"endpoints": "endpoints", "services": "specs"}[t.plural]
+	case "/nodes":
+		resource = "minions"
+	case "/replicationcontrollers":
+		resource = "controllers"
+	case "networking.k8s.io/ingresses":
+		resource = "ingress"
+	}
+	if t.custom || t.name() == crds() {
+		resource = t.group + "/" + t.plural
+	}
+	return path.Join("/registry", resource, o.GetNamespace(), o.GetName())
+}
+
 // replace replaces old by next, as far as that is allowed. It takes ownership of next.
 func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := cmp.Or(r.named(next), agrees(t, old, next)); err != nil {
+	if err := s.decodedBefore(t, r, next, cmp.Or(r.named(next), agrees(t, old, next))); err != nil {
 		return nil, err
 	}
 	t.rewrite(next)
@@ -42,22 +71,42 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 		return nil, err
 	}
 	next = limit(t, r.Subresource, old, next)
-	if err := cmp.Or(t.accept(next), s.escalates(t, r, next)); err != nil {
-		return nil, err
-	}
-	if errs := append(immutable(old, next), s.check(t, r, next, old)...); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(t.refusedKind(), r.Name, errs)
-	}
 	if r.contentType != string(types.ApplyPatchType) {
 		next = s.owners.updated(t, r, old, next)
 	}
-	if same(old, next) {
+	if changed, err := s.mutate(t, r, old, next); err != nil {
+		return nil, err
+	} else if changed != next {
+		next = limit(t, r.Subresource, old, changed)
+	}
+	if err := cmp.Or(s.keep(t, r, old, next), s.allocate(t, r, old, next), s.refused(t, r, next), s.escalates(t, r, next)); err != nil {
+		return nil, err
+	}
+	errs, quiet := immutable(old, next), r
+	if len(errs) > 0 { // it is not valid, so it needs no warnings
+		quiet.reply = nil
+	}
+	if errs = append(errs, s.check(t, quiet, next, old)...); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(t.refusedKind(), r.Name, errs)
+	}
+	if err := s.approve(t, r, old, next); err != nil {
+		return nil, err
+	}
+	return s.put(t, r, old, next)
+}
+
+// put stores an update that is allowed, and returns the object as it is then.
+func (s *Server) put(t *table, r Request, old, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !s.dry {
+		next.SetSelfLink("") // it is not stored
+	}
+	if same(old, next) && !t.changes(r, old) {
 		return old, nil
 	}
-	if t.raises() && !reflect.DeepEqual(desired(t, old), desired(t, next)) {
+	if t.raises() && !reflect.DeepEqual(t.desired(r, old), t.desired(r, next)) {
 		next.SetGeneration(old.GetGeneration() + 1)
 	}
-	if next.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 && left(next) == 0 {
+	if t.ends(next) {
 		s.commit(t, store.Deleted, old.DeepCopy())
 		s.unserve()
 		return next, nil
@@ -65,7 +114,13 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 	if err := s.defines(t, r, next); err != nil {
 		return nil, err
 	}
-	return s.commit(t, store.Modified, next), nil
+	return s.write(t, store.Modified, next)
+}
+
+// changes reports whether a write that changes nothing is stored: that of a scale, and one of an object that a real
+// server has stored without some of its defaults.
+func (t *table) changes(r Request, old *unstructured.Unstructured) bool {
+	return t.partial[old.GetUID()] || r.Subresource == "scale"
 }
 
 // raises reports whether changes raise the generation. That of a PriorityClass stays.
@@ -74,10 +129,11 @@ func (t *table) raises() bool { return t.generation && t.group != "scheduling.k8
 // agrees refuses a write with another resource version.
 func agrees(t *table, old, next *unstructured.Unstructured) error {
 	switch version := next.GetResourceVersion(); {
-	case (version == "" || version == "0") && t.custom:
+	case (version == "" || version == "0") && t.needsVersion():
 		kind := schema.GroupKind{Group: t.group, Kind: t.plural} // a real server names the resource here
 		return apierrors.NewInvalid(kind, old.GetName(), field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
+	case version == "0": // it means any version
 	case version != "" && version != old.GetResourceVersion():
 		if _, err := strconv.ParseUint(version, 10, 64); err != nil {
 			return internalError(err)
@@ -88,12 +144,34 @@ func agrees(t *table, old, next *unstructured.Unstructured) error {
 	return nil
 }
 
+// needsVersion reports whether an update has to say which version it changes. For most built-in resources that is optional.
+func (t *table) needsVersion() bool {
+	switch t.group {
+	case "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "policy",
+		"storagemigration.k8s.io":
+		return true
+	case "storage.k8s.io":
+		return t.plural != "storageclasses" && t.plural != "volumeattributesclasses"
+	}
+	return t.custom
+}
+
 // limit returns the parts of next that the endpoint writes, and the rest of old.
 func limit(t *table, subresource string, old, next *unstructured.Unstructured) *unstructured.Unstructured {
+	if t.hasPart(subresource) {
+		next = partOfPod(subresource, old, next)
+	}
 	status, found := next.Object["status"]
-	if subresource == "status" {
+	switch {
+	case subresource == "status":
+		if t.group == "" && t.plural == "pods" {
+			status, found = withQuality(status, old.Object["status"]), true
+		}
 		next = t.beside(old, next)
-	} else if t.status {
+	case subresource == "approval":
+		status, found = approved(old, next), true
+		next = t.beside(old, next)
+	case t.status:
 		status, found = old.Object["status"]
 		if t.group == "" && t.plural == "services" && found {
 			status = serviceStatus(old, next)
@@ -103,6 +181,12 @@ func limit(t *table, subresource string, old, next *unstructured.Unstructured) *
 	if found {
 		next.Object["status"] = status
 	}
+	keepMetadata(old, next)
+	return next
+}
+
+// keepMetadata gives next the metadata of old that clients do not change.
+func keepMetadata(old, next *unstructured.Unstructured) {
 	if next.GetUID() == "" {
 		next.SetUID(old.GetUID())
 	}
@@ -119,6 +203,18 @@ func limit(t *table, subresource string, old, next *unstructured.Unstructured) *
 	}
 	if value, found := from["deletionGracePeriodSeconds"]; found && to["deletionGracePeriodSeconds"] == nil {
 		to["deletionGracePeriodSeconds"] = value
+	}
+}
+
+// withQuality returns a status of a Pod with the class of quality of the former one, which stays.
+func withQuality(status, before any) map[string]any {
+	next, _ := status.(map[string]any)
+	was, _ := before.(map[string]any)
+	if next = maps.Clone(next); next == nil {
+		next = map[string]any{}
+	}
+	if was["qosClass"] != nil {
+		next["qosClass"] = was["qosClass"]
 	}
 	return next
 }
@@ -141,18 +237,14 @@ func serviceStatus(old, next *unstructured.Unstructured) any {
 // beside returns an object with what a write of the status may change beside it. Most built-in resources let it change
 // metadata, the newer ones and custom ones do not.
 func (t *table) beside(old, next *unstructured.Unstructured) *unstructured.Unstructured {
-	whole := &unstructured.Unstructured{Object: maps.Clone(old.Object)} // the spec stays, so it can be shared
 	if t.fixesMetadata() {
-		meta, _ := old.Object["metadata"].(map[string]any)
-		meta = maps.Clone(meta)
-		delete(meta, "managedFields")
-		whole.Object["metadata"] = meta
-		PutBack(whole.Object, SetAside(next.Object))
+		whole := withOldMetadata(old, next)
 		if !t.custom {
 			whole.SetUID(next.GetUID()) // built-in resources check that the uid is the same, custom ones do not
 		}
 		return whole
 	}
+	whole := &unstructured.Unstructured{Object: maps.Clone(old.Object)} // the spec stays, so it can be shared
 	whole.Object["metadata"] = next.Object["metadata"]
 	switch t.group + "/" + t.plural {
 	case "apps/deployments":
@@ -161,6 +253,17 @@ func (t *table) beside(old, next *unstructured.Unstructured) *unstructured.Unstr
 		whole.SetOwnerReferences(old.GetOwnerReferences())
 	}
 	return whole
+}
+
+// withOldMetadata returns the old object with the managed fields of next. It shares the spec.
+func withOldMetadata(old, next *unstructured.Unstructured) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: maps.Clone(old.Object)}
+	meta, _ := old.Object["metadata"].(map[string]any)
+	meta = maps.Clone(meta)
+	delete(meta, "managedFields")
+	out.Object["metadata"] = meta
+	PutBack(out.Object, SetAside(next.Object))
+	return out
 }
 
 // fixesMetadata reports whether a write of the status changes no metadata.
@@ -225,12 +328,15 @@ func timeless(u *unstructured.Unstructured) (meta map[string]any, managed []any)
 }
 
 // desired returns the part of an object whose change increments the generation.
-func desired(t *table, u *unstructured.Unstructured) map[string]any {
+func (t *table) desired(r Request, u *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(u.Object)
 	delete(out, "metadata")
 	delete(out, "apiVersion")
 	if t.status {
 		delete(out, "status")
+	}
+	if t.group == "apps" && t.plural == "deployments" && r.Subresource == "" { // annotations of one are for its ReplicaSets, too
+		out["annotations"] = u.GetAnnotations()
 	}
 	return out
 }

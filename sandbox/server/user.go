@@ -5,11 +5,16 @@ package server
 
 import (
 	"crypto/rand"
+	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server/rbac"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,33 +36,39 @@ func (s *Server) As(user rbac.User) *Client {
 func (s *Server) Token(user rbac.User) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.token(user, time.Time{})
-}
-
-// bearer is the owner of a token, and when that ends; zero means never.
-type bearer struct {
-	user rbac.User
-	ends time.Time
-}
-
-func (s *Server) token(user rbac.User, ends time.Time) string {
 	out := strings.ToLower(rand.Text())
-	s.tokens[out] = bearer{user, ends}
+	s.tokens[out] = bearer{user: user}
 	return out
 }
 
-// bearerOf returns the user of a token that is valid. That of a ServiceAccount which is gone is not.
-func (s *Server) bearerOf(token string) (rbac.User, bool) {
+// bearer is the owner of a token, and for whom and how long that is valid.
+type bearer struct {
+	user rbac.User
+	// audiences are those who may take the token; none means everybody.
+	audiences []string
+	// ends is zero for a token without an end.
+	ends time.Time
+	// bound is the object with which the token ends; nil if there is none.
+	bound *bound
+}
+
+// bearerOf returns the owner of a token that is valid. That of a ServiceAccount which is gone is not.
+func (s *Server) bearerOf(token string) (bearer, bool) {
 	b, found := s.tokens[token]
-	if !found || !b.ends.IsZero() && time.Now().After(b.ends) {
-		return rbac.User{}, false
+	if !found || !b.ends.IsZero() && s.clock.Now().After(b.ends) {
+		return bearer{}, false
+	}
+	if b.bound != nil {
+		if o := s.tables[b.bound.resource].get(b.bound.key); o == nil || o.GetUID() != b.bound.uid {
+			return bearer{}, false
+		}
 	}
 	if account, ok := strings.CutPrefix(b.user.Name, "system:serviceaccount:"); ok && b.user.UID != "" {
 		namespace, name, _ := strings.Cut(account, ":")
 		o := s.tables[serviceAccounts()].get(types.NamespacedName{Namespace: namespace, Name: name})
-		return b.user, o != nil && string(o.GetUID()) == b.user.UID
+		return b, o != nil && string(o.GetUID()) == b.user.UID
 	}
-	return b.user, true
+	return b, true
 }
 
 // Guarded serves requests that come over the network, each with the rights of the user whose bearer token it has.
@@ -96,24 +107,41 @@ func (c *Client) sender(h *http.Request) (rbac.User, error) {
 	defer c.server.mu.Unlock()
 	if c.guarded {
 		token, found := strings.CutPrefix(h.Header.Get("Authorization"), "Bearer ")
-		known := false
-		if user, known = c.server.bearerOf(token); found && !known {
+		b, known := c.server.bearerOf(token)
+		known = known && len(common([]string{issuer}, b.audiences)) > 0
+		switch user = b.user; {
+		case found && !known:
 			return user, apierrors.NewUnauthorized("Unauthorized")
-		} else if !found {
-			user = rbac.User{Name: "system:anonymous", Groups: []string{rbac.Unauthenticated}}
+		case !found:
+			user = rbac.User{Name: anonymous, Groups: []string{rbac.Unauthenticated}}
 		}
 	}
 	return c.server.impersonated(h, user)
 }
 
+// UserOf returns the user whose bearer token a request has that came over the network; false if it has no valid one, or acts as
+// somebody else.
+func (s *Server) UserOf(h *http.Request) (rbac.User, bool) {
+	token, found := strings.CutPrefix(h.Header.Get("Authorization"), "Bearer ")
+	if !found || h.Header.Get("Impersonate-User") != "" {
+		return rbac.User{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, known := s.bearerOf(token)
+	return b.user, known
+}
+
 // impersonated returns the user whom the headers of a request name, if its sender may act as that user.
 func (s *Server) impersonated(h *http.Request, user rbac.User) (rbac.User, error) {
-	name, groups := h.Header.Get("Impersonate-User"), h.Header.Values("Impersonate-Group")
-	if name == "" && len(groups) == 0 {
+	name, groups, uid, extra := h.Header.Get("Impersonate-User"), h.Header.Values("Impersonate-Group"), h.Header.Get("Impersonate-Uid"), extraIn(h.Header)
+	switch {
+	case name != "":
+	case len(groups) == 0 && uid == "" && len(extra) == 0:
 		return user, nil
-	}
-	if name == "" {
-		return user, apierrors.NewBadRequest("requested impersonation of groups without impersonating a user")
+	default:
+		return user, apierrors.NewBadRequest(fmt.Sprintf(
+			"requested &user.DefaultInfo{Name:\"\", UID:%q, Groups:%#v, Extra:%#v} without impersonating a user name", uid, groups, extra))
 	}
 	ask := rbac.Attributes{User: user, Verb: "impersonate", Resource: "users", Name: name}
 	out := rbac.User{Name: name, Groups: groups}
@@ -123,18 +151,51 @@ func (s *Server) impersonated(h *http.Request, user rbac.User) (rbac.User, error
 		if len(groups) == 0 {
 			out = rbac.ServiceAccount(namespace, short, "")
 		}
+	} else if name == anonymous {
+		out.Groups = append(out.Groups, rbac.Unauthenticated)
 	} else {
 		out.Groups = append(out.Groups, rbac.Authenticated)
 	}
 	if err := s.permit(ask); err != nil {
 		return user, err
 	}
+	asks := make([]rbac.Attributes, 0, len(groups)+1)
 	for _, group := range groups {
-		if err := s.permit(rbac.Attributes{User: user, Verb: "impersonate", Resource: "groups", Name: group}); err != nil {
+		asks = append(asks, rbac.Attributes{Resource: "groups", Name: group})
+	}
+	if out.UID, out.Extra = uid, extra; uid != "" {
+		asks = append(asks, rbac.Attributes{Group: authenticationv1.GroupName, Resource: "uids", Name: uid})
+	}
+	for _, key := range slices.Sorted(maps.Keys(extra)) {
+		for _, value := range extra[key] {
+			asks = append(asks, rbac.Attributes{Group: authenticationv1.GroupName, Resource: "userextras", Subresource: key, Name: value})
+		}
+	}
+	for _, ask := range asks {
+		ask.User, ask.Verb = user, "impersonate"
+		if err := s.permit(ask); err != nil {
 			return user, err
 		}
 	}
 	return out, nil
+}
+
+// extraIn returns what else headers say of a user. The keys are escaped in them.
+func extraIn(headers http.Header) map[string][]string {
+	var out map[string][]string
+	for name, values := range headers {
+		key, found := strings.CutPrefix(strings.ToLower(name), "impersonate-extra-")
+		if plain, err := url.PathUnescape(key); err == nil {
+			key = plain
+		}
+		if found && out == nil {
+			out = map[string][]string{}
+		}
+		if found {
+			out[key] = values
+		}
+	}
+	return out
 }
 
 // permit returns the refusal of a request that the roles do not allow.
@@ -152,6 +213,9 @@ func (s *Server) permit(a rbac.Attributes) error {
 	}
 	return forbidden(schema.GroupResource{Group: a.Group, Resource: a.Resource}, a.Name, why)
 }
+
+// anonymous is the name of a user without a token.
+const anonymous = "system:anonymous"
 
 // onlyUser is the name of the user of a server without users.
 const onlyUser = "operator"

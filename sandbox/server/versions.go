@@ -19,11 +19,13 @@ type view struct {
 	schemas        map[string]Schema
 	// reformed is the version of the server when the schemas changed last.
 	reformed int64
+	// webhook converts objects into the version; nil if the server does so by itself.
+	webhook *converter
 }
 
 // viewIn returns the view of a version.
 func (t *table) viewIn(version string) view {
-	return view{group: t.group, version: version, schemas: t.schemas, reformed: t.reformed}
+	return view{group: t.group, version: version, schemas: t.schemas, reformed: t.reformed, webhook: t.webhook}
 }
 
 // as reports whether an object is shown as it is stored: in an API version, at a version of the server.
@@ -52,8 +54,15 @@ func (v view) show(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return v.converted(o)
 }
 
-// converted changes the version of an object. A built-in kind has its own conversion, and a CRD removes what the version lacks.
+// converted changes the version of an object. A built-in kind has its own conversion, and a CRD removes what the version lacks, or
+// has a webhook. If that fails the object stays as it is: requests that have to fail then have called it before.
 func (v view) converted(o *unstructured.Unstructured) *unstructured.Unstructured {
+	if v.converts(o.GetAPIVersion()) {
+		if out, err := v.convertObject(o); err == nil {
+			return out
+		}
+		return o
+	}
 	if form, is := v.schemas[strings.TrimPrefix(o.GetAPIVersion(), v.group+"/")].(Versioned); is {
 		form.Convert(o.Object, v.version)
 		return o

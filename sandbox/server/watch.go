@@ -13,11 +13,7 @@ import (
 
 // watch answers a watch with a stream.
 func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
-	sel, err := selectorOf(t, r)
-	if err != nil {
-		return nil, err
-	}
-	options, err := listOptions(r)
+	sel, options, err := s.selection(t, r)
 	if err != nil {
 		return nil, err
 	}

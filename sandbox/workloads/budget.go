@@ -47,7 +47,7 @@ func stepBudget(l *loop, b *policyv1.PodDisruptionBudget, _ Rule) error {
 		is, reason, next.DisruptionsAllowed = metav1.ConditionFalse, policyv1.InsufficientPodsReason, 0
 	}
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
-		Type: policyv1.DisruptionAllowedCondition, Status: is, Reason: reason, ObservedGeneration: b.Generation, LastTransitionTime: now(),
+		Type: policyv1.DisruptionAllowedCondition, Status: is, Reason: reason, ObservedGeneration: b.Generation, LastTransitionTime: l.now(),
 	})
 	return l.status("PodDisruptionBudget", b, controllers, b.Status, *next)
 }
@@ -57,7 +57,7 @@ const trust = 2 * time.Minute
 
 // evicting reports whether an eviction at a time is to be trusted, and queues the budget for when it is not any more.
 func (l *loop) evicting(row string, b *policyv1.PodDisruptionBudget, at time.Time) bool {
-	left := trust - time.Since(at)
+	left := l.until(at.Add(trust))
 	if left > 0 {
 		l.later(row, b, left)
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,11 +69,11 @@ func (c *cache) set(o object) {
 }
 
 // mark shows an object as one that is being deleted, until the watch does, unless the cache has another by now.
-func (c *cache) mark(o object) {
+func (c *cache) mark(o object, since metav1.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.objects[keyOf(o)] == o {
-		c.set(ending(o))
+		c.set(ending(o, since))
 	}
 }
 
@@ -165,10 +164,9 @@ func byAge(a, b object) int {
 }
 
 // ending returns a copy of an object that is being deleted, for the time until the watch shows it so.
-func ending(o object) object {
+func ending(o object, since metav1.Time) object {
 	out := o.DeepCopyObject().(object)
-	now := metav1.NewTime(time.Now())
-	out.SetDeletionTimestamp(&now)
+	out.SetDeletionTimestamp(&since)
 	return out
 }
 

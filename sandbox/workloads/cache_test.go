@@ -22,7 +22,7 @@ func TestACacheGoesForwardOnly(t *testing.T) {
 	if got := c.get("a", "b"); got == nil || got.GetResourceVersion() != "10" {
 		t.Errorf("after an older version the cache has %v", got)
 	}
-	c.mark(at("10"))
+	c.mark(at("10"), metav1.Now())
 	if got := c.get("a", "b"); got.GetDeletionTimestamp() != nil {
 		t.Error("an object that the cache no longer has is shown as deleted")
 	}

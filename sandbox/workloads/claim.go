@@ -100,12 +100,22 @@ func (l *loop) provision(c *corev1.PersistentVolumeClaim, name string) error {
 	}, controllers)
 }
 
+// wakeNaming queues the claims that name a volume and wait for it.
+func (l *loop) wakeNaming(v *corev1.PersistentVolume) {
+	for _, c := range listOf[*corev1.PersistentVolumeClaim](l.caches["PersistentVolumeClaim"].all()) {
+		if c.Spec.VolumeName == v.Name && c.Status.Phase != corev1.ClaimBound {
+			l.queue.add(key{"PersistentVolumeClaim", c.Namespace, c.Name})
+		}
+	}
+}
+
 // stepVolume keeps the phase of a volume, and deletes one that was made for a claim that is gone.
 func stepVolume(l *loop, v *corev1.PersistentVolume, _ Rule) error {
 	bound := func() (bool, error) { return v.Status.Phase == corev1.VolumeBound, nil }
 	if wrote, err := l.protect("PersistentVolume", v, volumeInUse, bound); wrote || err != nil {
 		return err
 	}
+	l.wakeNaming(v)
 	next := v.Status.DeepCopy()
 	next.Phase = corev1.VolumeAvailable
 	if ref := v.Spec.ClaimRef; ref != nil && ref.UID != "" {
@@ -119,7 +129,7 @@ func stepVolume(l *loop, v *corev1.PersistentVolume, _ Rule) error {
 		}
 	}
 	if next.Phase != v.Status.Phase {
-		changed := now()
+		changed := l.now()
 		next.LastPhaseTransitionTime = &changed
 	}
 	return l.status("PersistentVolume", v, controllers, v.Status, *next)

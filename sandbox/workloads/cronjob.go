@@ -30,11 +30,16 @@ func stepCronJob(l *loop, c *batchv1.CronJob, _ Rule) error {
 	}
 	next.Active = nil
 	for _, j := range listOf[*batchv1.Job](l.caches["Job"].of(c.UID)) {
-		if end := jobEnd(j); end == nil {
+		end := jobEnd(j)
+		if end == nil {
 			next.Active = append(next.Active, corev1.ObjectReference{
 				APIVersion: "batch/v1", Kind: "Job", Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: bornAs(c, j),
 			})
-		} else if at := j.Status.CompletionTime; end.Type == batchv1.JobComplete && at != nil && (next.LastSuccessfulTime == nil || next.LastSuccessfulTime.Before(at)) {
+			continue
+		} else if isActive(c, j) {
+			l.events.normal(l.ctx, c, cronJobController, "SawCompletedJob", "Saw completed job: %s, condition: %s", j.Name, end.Type)
+		}
+		if at := j.Status.CompletionTime; end.Type == batchv1.JobComplete && at != nil && (next.LastSuccessfulTime == nil || next.LastSuccessfulTime.Before(at)) {
 			next.LastSuccessfulTime = at
 		}
 	}
@@ -42,6 +47,11 @@ func stepCronJob(l *loop, c *batchv1.CronJob, _ Rule) error {
 		return wrote
 	}
 	return err
+}
+
+// isActive reports whether the status of a CronJob has a Job.
+func isActive(c *batchv1.CronJob, j *batchv1.Job) bool {
+	return slices.ContainsFunc(c.Status.Active, func(ref corev1.ObjectReference) bool { return ref.UID == j.UID })
 }
 
 // bornAs returns the version in which a CronJob knows an active Job: that at which it was entered.
@@ -58,32 +68,44 @@ func bornAs(c *batchv1.CronJob, j *batchv1.Job) string {
 func (l *loop) launch(c *batchv1.CronJob, next *batchv1.CronJobStatus) error {
 	schedule, err := scheduleOf(c)
 	if err != nil {
-		return nil //nolint:nilerr // a cluster says so in an Event, and waits for a change
+		l.events.warning(l.ctx, c, cronJobController, "UnparseableSchedule", "unparseable schedule: %q : %s", c.Spec.Schedule, err)
+		return nil // a change of the CronJob is seen
 	}
-	l.later("CronJob", c, time.Until(schedule.Next(time.Now())))
+	now := l.clock.Now()
+	following := schedule.Next(now)
+	if following.IsZero() {
+		l.events.warning(l.ctx, c, cronJobController, "InvalidSchedule", "invalid schedule: %s : time difference between two schedules is less than 1 second", c.Spec.Schedule)
+		return nil // it never comes
+	}
+	l.later("CronJob", c, following.Sub(now))
 	since := c.CreationTimestamp.Time
 	if c.Status.LastScheduleTime != nil {
 		since = c.Status.LastScheduleTime.Time
 	}
-	at := latest(schedule, since, time.Now())
+	at := latest(schedule, since, now)
 	if at.IsZero() {
 		return nil
 	}
-	if seconds := c.Spec.StartingDeadlineSeconds; seconds != nil && time.Since(at) > time.Duration(*seconds)*time.Second {
+	if seconds := c.Spec.StartingDeadlineSeconds; seconds != nil && now.Sub(at) > time.Duration(*seconds)*time.Second {
 		return nil
 	}
 	for _, j := range listOf[*batchv1.Job](l.caches["Job"].of(c.UID)) {
 		switch {
 		case jobEnd(j) != nil || j.DeletionTimestamp != nil:
 		case c.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent:
+			l.events.normal(l.ctx, c, cronJobController, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
 			return nil
 		case c.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent:
-			if err := l.delete("Job", j, nil); err != nil {
+			if err := l.deleteJob(c, j); err != nil {
 				return err
 			}
 		}
 	}
-	if err := l.create("Job", jobAt(c, at), controllers); err != nil && !apierrors.IsAlreadyExists(err) {
+	job := jobAt(c, at)
+	switch err := l.create("Job", job, controllers); {
+	case err == nil:
+		l.events.normal(l.ctx, c, cronJobController, "SuccessfulCreate", "Created job %s", job.Name)
+	case !apierrors.IsAlreadyExists(err):
 		return err
 	}
 	stamp := metav1.NewTime(at)
@@ -146,9 +168,18 @@ func (l *loop) prune(c *batchv1.CronJob) error {
 		if keep[end.Type]--; keep[end.Type] >= 0 {
 			continue
 		}
-		if err := l.delete("Job", j, nil); err != nil {
+		if err := l.deleteJob(c, j); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// deleteJob deletes a Job of a CronJob, and records an Event about it.
+func (l *loop) deleteJob(c *batchv1.CronJob, j *batchv1.Job) error {
+	if err := l.delete("Job", j, nil); err != nil {
+		return err
+	}
+	l.events.normal(l.ctx, c, cronJobController, "SuccessfulDelete", "Deleted job %s", j.Name)
 	return nil
 }

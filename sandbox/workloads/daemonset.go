@@ -4,6 +4,7 @@
 package workloads
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -17,7 +18,7 @@ import (
 func stepDaemonSet(l *loop, d *appsv1.DaemonSet, _ Rule) error {
 	hash := hashOf(d.Spec.Template, d.Status.CollisionCount)
 	if d.DeletionTimestamp == nil {
-		if err := l.spread(d, hash); err != nil {
+		if err := cmp.Or(l.historyOf(d, hash).keep(), l.spread(d, hash)); err != nil {
 			return err
 		}
 		if l.moved {
@@ -38,6 +39,18 @@ func stepDaemonSet(l *loop, d *appsv1.DaemonSet, _ Rule) error {
 	}
 	next.ObservedGeneration = d.Generation
 	return l.status("DaemonSet", d, controllers, d.Status, *next)
+}
+
+// historyOf returns the history of a DaemonSet.
+func (l *loop) historyOf(d *appsv1.DaemonSet, hash string) history {
+	return history{
+		loop: l, owner: d, kind: "DaemonSet", template: &d.Spec.Template, hash: hash, label: appsv1.DefaultDaemonSetUniqueLabelKey, limit: d.Spec.RevisionHistoryLimit,
+		isUsed: func(c *appsv1.ControllerRevision) bool {
+			return slices.ContainsFunc(l.caches["Pod"].of(d.UID), func(p object) bool {
+				return p.GetLabels()[appsv1.DefaultDaemonSetUniqueLabelKey] == c.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+			})
+		},
+	}
 }
 
 // nodesOf returns the names of the nodes on which a DaemonSet runs.
@@ -61,7 +74,7 @@ func (l *loop) spread(d *appsv1.DaemonSet, hash string) error {
 		at := slices.Index(missing, node)
 		switch {
 		case p.DeletionTimestamp == nil && (at < 0 || finished(p)):
-			if err := l.delete("Pod", p, nil); err != nil {
+			if err := l.deletePod(d, p, daemonSetController); err != nil {
 				return err
 			}
 		case p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] != hash && p.DeletionTimestamp == nil:
@@ -75,7 +88,7 @@ func (l *loop) spread(d *appsv1.DaemonSet, hash string) error {
 	}
 	for _, node := range missing {
 		unavailable++
-		if err := l.create("Pod", daemonPod(d, hash, node), controllers); err != nil {
+		if err := l.createPod(d, daemonPod(d, hash, node), daemonSetController); err != nil {
 			return err
 		}
 	}
@@ -101,7 +114,7 @@ func (l *loop) replace(d *appsv1.DaemonSet, old []*corev1.Pod, unavailable int) 
 			}
 			unavailable++
 		}
-		if err := l.delete("Pod", p, nil); err != nil {
+		if err := l.deletePod(d, p, daemonSetController); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 // The annotations by which kubectl and the controllers know revisions.
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
+	historyAnnotation  = "deployment.kubernetes.io/revision-history"
 	desiredAnnotation  = "deployment.kubernetes.io/desired-replicas"
 	maxAnnotation      = "deployment.kubernetes.io/max-replicas"
 )
@@ -142,6 +144,9 @@ func (r rollout) renew(replicas int32) error {
 		revision = last + 1
 	}
 	annotations := r.annotations(revision)
+	if was := r.next.Annotations[revisionAnnotation]; was != "" && was != annotations[revisionAnnotation] {
+		annotations[historyAnnotation] = lengthened(r.next.Annotations[historyAnnotation], was)
+	}
 	delete(annotations, desiredAnnotation) // they go with the size
 	delete(annotations, maxAnnotation)
 	maps.DeleteFunc(annotations, func(name, value string) bool { return r.next.Annotations[name] == value })
@@ -162,19 +167,27 @@ func (r rollout) createNext(revision int64, replicas int32) error {
 	}
 	selector.MatchLabels = with(selector.MatchLabels, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	template.Labels = with(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey, hash)
-	return r.create("ReplicaSet", &appsv1.ReplicaSet{
+	rs := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: r.d.Namespace, Name: r.d.Name + "-" + hash, Labels: template.Labels,
 			Annotations: r.annotations(revision), OwnerReferences: ownedBy(r.d, "Deployment"),
 		},
 		Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, MinReadySeconds: r.d.Spec.MinReadySeconds, Selector: selector, Template: *template},
-	}, controllers)
+	}
+	if err := r.create("ReplicaSet", rs, controllers); err != nil {
+		return err
+	}
+	if replicas > 0 {
+		r.events.normal(r.ctx, r.d, deploymentController, "ScalingReplicaSet", "Scaled up replica set %s from 0 to %d", rs.Name, replicas)
+	}
+	return nil
 }
 
 // annotations are those of a ReplicaSet: the Deployment's, and what kubectl needs to know.
 func (r rollout) annotations(revision int64) map[string]string {
 	out := with(r.d.Annotations, revisionAnnotation, strconv.FormatInt(revision, 10))
 	delete(out, corev1.LastAppliedConfigAnnotation)
+	delete(out, historyAnnotation)
 	want := replicasOf(r.d.Spec.Replicas)
 	out[desiredAnnotation], out[maxAnnotation] = strconv.Itoa(int(want)), strconv.Itoa(int(want+r.surge()))
 	return out
@@ -187,10 +200,20 @@ func (r rollout) size(rs *appsv1.ReplicaSet, n int32) error {
 	if replicasOf(rs.Spec.Replicas) == n && (same || n == 0) {
 		return nil
 	}
-	return r.patch("ReplicaSet", rs, controllers, map[string]any{
+	was := replicasOf(rs.Spec.Replicas)
+	err := r.patch("ReplicaSet", rs, controllers, map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{desiredAnnotation: annotations[desiredAnnotation], maxAnnotation: annotations[maxAnnotation]}},
 		"spec":     map[string]any{"replicas": n},
 	})
+	if err != nil || was == n {
+		return err
+	}
+	way := "up"
+	if n < was {
+		way = "down"
+	}
+	r.events.normal(r.ctx, r.d, deploymentController, "ScalingReplicaSet", "Scaled %s replica set %s from %d to %d", way, rs.Name, was, n)
+	return nil
 }
 
 // forget deletes the oldest ReplicaSets without Pods that are more than the Deployment wants to keep.
@@ -217,6 +240,20 @@ func revisionOf(rs *appsv1.ReplicaSet) int64 {
 		return 0
 	}
 	return n
+}
+
+// mostHistory is how many letters the revisions of a ReplicaSet take at most, as in a cluster.
+const mostHistory = 2000
+
+// lengthened returns a list of revisions with one more. It forgets the first ones when it is too long.
+func lengthened(list, revision string) string {
+	if list == "" {
+		return revision
+	}
+	for list += "," + revision; len(list) > mostHistory; {
+		_, list, _ = strings.Cut(list, ",")
+	}
+	return list
 }
 
 // with returns a copy of a map with another entry.

@@ -13,7 +13,7 @@
 //	CronJob                Jobs on time
 //	Pod                    on a node, then Running, then Ready; a Pod of a Job succeeds; a deleted one ends
 //	PersistentVolumeClaim  Bound to a PersistentVolume
-//	Service                a cluster IP; for a load balancer an address
+//	Service                a cluster IP, EndpointSlices and Endpoints; for a load balancer an address
 //	Ingress                an address
 //	PodDisruptionBudget    its status
 //

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // stepJob makes the Pods of a Job until enough have succeeded or too many have failed.
@@ -77,11 +78,14 @@ func (r *jobRun) advance() error {
 		return r.suspend()
 	}
 	if r.next.StartTime == nil {
-		start := now()
+		start := r.now()
 		r.next.StartTime = &start
 	}
 	if c := jobCondition(r.next, batchv1.JobSuspended); c != nil {
-		setJobCondition(r.next, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed")
+		if c.Status == corev1.ConditionTrue {
+			r.events.normal(r.ctx, r.j, jobController, "Resumed", "Job resumed")
+		}
+		setJobCondition(r.next, r.now(), batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed")
 	}
 	if reason, message := r.failure(); reason != "" {
 		return r.finish(false, reason, message)
@@ -94,14 +98,17 @@ func (r *jobRun) advance() error {
 
 func (r *jobRun) suspend() error {
 	r.next.StartTime = nil
-	setJobCondition(r.next, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended")
+	if c := jobCondition(r.next, batchv1.JobSuspended); c == nil || c.Status != corev1.ConditionTrue {
+		r.events.normal(r.ctx, r.j, jobController, "Suspended", "Job suspended")
+	}
+	setJobCondition(r.next, r.now(), batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended")
 	return r.stop()
 }
 
 // stop deletes the Pods that run.
 func (r *jobRun) stop() error {
 	for _, p := range r.active {
-		if err := r.delete("Pod", p, nil); err != nil {
+		if err := r.deletePod(r.j, p, jobController); err != nil {
 			return err
 		}
 	}
@@ -122,7 +129,7 @@ func (r *jobRun) failure() (reason, message string) {
 		return batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit"
 	}
 	if seconds := r.j.Spec.ActiveDeadlineSeconds; seconds != nil {
-		left := time.Until(r.next.StartTime.Add(time.Duration(*seconds) * time.Second))
+		left := r.until(r.next.StartTime.Add(time.Duration(*seconds) * time.Second))
 		if left <= 0 {
 			return batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline"
 		}
@@ -148,15 +155,18 @@ func (r *jobRun) finish(well bool, reason, message string) error {
 	if r.rule.Fail != "" && !well && slices.Contains(jobReasons, r.rule.Fail) {
 		reason = r.rule.Fail
 	}
-	setJobCondition(r.next, before, corev1.ConditionTrue, reason, message)
+	setJobCondition(r.next, r.now(), before, corev1.ConditionTrue, reason, message)
 	if err := r.stop(); err != nil || *r.next.Terminating > 0 {
 		return err
 	}
-	setJobCondition(r.next, after, corev1.ConditionTrue, reason, message)
-	if well {
-		end := now()
-		r.next.CompletionTime = &end
+	setJobCondition(r.next, r.now(), after, corev1.ConditionTrue, reason, message)
+	if !well {
+		r.events.warning(r.ctx, r.j, jobController, reason, "%s", message)
+		return nil
 	}
+	r.events.normal(r.ctx, r.j, jobController, "Completed", "Job completed")
+	end := r.now()
+	r.next.CompletionTime = &end
 	return nil
 }
 
@@ -187,12 +197,12 @@ func (r *jobRun) start() error {
 			index(p, r.j.Name, open[0])
 			open = open[1:]
 		}
-		if err := r.create("Pod", p, controllers); err != nil {
+		if err := r.createPod(r.j, p, jobController); err != nil {
 			return err
 		}
 	}
 	for _, p := range r.active[min(len(r.active), max(0, int(want))):] {
-		if err := r.delete("Pod", p, nil); err != nil {
+		if err := r.deletePod(r.j, p, jobController); err != nil {
 			return err
 		}
 	}
@@ -216,7 +226,7 @@ func (l *loop) expire(j *batchv1.Job) error {
 	if j.Spec.TTLSecondsAfterFinished == nil || j.DeletionTimestamp != nil {
 		return nil
 	}
-	if left := time.Until(end.LastTransitionTime.Add(time.Duration(*j.Spec.TTLSecondsAfterFinished) * time.Second)); left > 0 {
+	if left := l.until(end.LastTransitionTime.Add(time.Duration(*j.Spec.TTLSecondsAfterFinished) * time.Second)); left > 0 {
 		l.later("Job", j, left)
 		return nil
 	}
@@ -242,8 +252,8 @@ func jobCondition(s *batchv1.JobStatus, kind batchv1.JobConditionType) *batchv1.
 	return nil
 }
 
-func setJobCondition(s *batchv1.JobStatus, kind batchv1.JobConditionType, is corev1.ConditionStatus, reason, message string) {
-	c := batchv1.JobCondition{Type: kind, Status: is, Reason: reason, Message: message, LastProbeTime: now(), LastTransitionTime: now()}
+func setJobCondition(s *batchv1.JobStatus, now metav1.Time, kind batchv1.JobConditionType, is corev1.ConditionStatus, reason, message string) {
+	c := batchv1.JobCondition{Type: kind, Status: is, Reason: reason, Message: message, LastProbeTime: now, LastTransitionTime: now}
 	switch old := jobCondition(s, kind); {
 	case old == nil:
 		s.Conditions = append(s.Conditions, c)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/handwerk-dev/handwerk/sandbox/server"
 	"github.com/handwerk-dev/handwerk/sandbox/workloads"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -67,6 +68,21 @@ func TestAStatefulSetMakesItsPodsInOrder(t *testing.T) {
 		s.shows("PersistentVolumeClaim", "data-db-0 phase=Bound Current", "data-db-1 phase=Bound Current")
 		s.shows("StatefulSet", "db wanted=1 replicas=1 updated=1 ready=1 available=1 Current")
 	}, workloads.Rule{Kind: "StatefulSet", Delay: 5 * time.Second})
+}
+
+func TestClaimsGoWithTheirPodsAndTheirStatefulSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStageOn(t, server.New(server.Settings{Controllers: true}), 1)
+		s.create(strings.Replace(db, "  replicas: 2", "  replicas: 2\n  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}", 1))
+		s.advance(time.Second)
+		s.shows("PersistentVolumeClaim", "data-db-0 phase=Bound Current", "data-db-1 phase=Bound Current")
+		s.patch("StatefulSet", "db", `{"spec":{"replicas":1}}`)
+		s.advance(time.Minute)
+		s.shows("PersistentVolumeClaim", "data-db-0 phase=Bound Current")
+		s.delete("StatefulSet", "db")
+		s.advance(time.Minute)
+		s.shows("PersistentVolumeClaim")
+	})
 }
 
 func TestAPodWaitsForItsClaims(t *testing.T) {

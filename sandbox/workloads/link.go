@@ -32,6 +32,7 @@ func newLink(config *rest.Config) (link, error) {
 	config.ContentConfig = rest.ContentConfig{
 		ContentType: runtime.ContentTypeJSON, GroupVersion: &schema.GroupVersion{}, NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
 	}
+	config.WarningHandler = rest.NoWarnings{} // those about Endpoints are for people
 	client, err := rest.UnversionedRESTClientFor(config)
 	return link{client}, err
 }

@@ -4,8 +4,6 @@
 package workloads
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,18 +15,18 @@ func (l *loop) makeNode(name string) error {
 		corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 	}}}
 	if rule := l.plan.of(l.line(n, l.row("Node"))); !rule.Hold {
-		n.Status = *statusOfNode(n, rule)
+		n.Status = *statusOfNode(n, rule, l.now())
 	}
 	return l.create("Node", n, kubelet)
 }
 
 // stepNode makes a node ready.
 func stepNode(l *loop, n *corev1.Node, rule Rule) error {
-	return l.status("Node", n, kubelet, n.Status, *statusOfNode(n, rule))
+	return l.status("Node", n, kubelet, n.Status, *statusOfNode(n, rule, l.now()))
 }
 
 // statusOfNode returns the status that a node is to have.
-func statusOfNode(n *corev1.Node, rule Rule) *corev1.NodeStatus {
+func statusOfNode(n *corev1.Node, rule Rule, now metav1.Time) *corev1.NodeStatus {
 	next := n.Status.DeepCopy()
 	size := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"),
@@ -44,12 +42,13 @@ func statusOfNode(n *corev1.Node, rule Rule) *corev1.NodeStatus {
 	if rule.Fail != "" {
 		ready, reason, message = corev1.ConditionFalse, rule.Fail, "the node has failed"
 	}
-	setNodeCondition(next, corev1.NodeCondition{Type: corev1.NodeReady, Status: ready, Reason: reason, Message: message})
+	setNodeCondition(next, corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: ready, Reason: reason, Message: message, LastTransitionTime: now, LastHeartbeatTime: now,
+	})
 	return next
 }
 
 func setNodeCondition(s *corev1.NodeStatus, c corev1.NodeCondition) {
-	c.LastTransitionTime, c.LastHeartbeatTime = now(), now()
 	for i, old := range s.Conditions {
 		switch {
 		case old.Type != c.Type:
@@ -62,6 +61,3 @@ func setNodeCondition(s *corev1.NodeStatus, c corev1.NodeCondition) {
 	}
 	s.Conditions = append(s.Conditions, c)
 }
-
-// now returns the time as Kubernetes writes it: whole seconds.
-func now() metav1.Time { return metav1.NewTime(time.Now()).Rfc3339Copy() }

@@ -50,8 +50,26 @@ func (p *Plan) Set(rule Rule) {
 	})
 }
 
-// Drop removes the rule for exactly this kind, namespace and name. The rules before it apply again.
-func (p *Plan) Drop(rule Rule) { p.change(func() { p.drop(rule) }) }
+// Drop removes the rule for exactly this kind, namespace and name, and reports whether there was one. The rules before it
+// apply again.
+func (p *Plan) Drop(rule Rule) (found bool) {
+	p.change(func() {
+		before := len(p.rules)
+		p.drop(rule)
+		found = len(p.rules) < before
+	})
+	return found
+}
+
+// Replace replaces all rules.
+func (p *Plan) Replace(rules ...Rule) { p.change(func() { p.rules = slices.Clone(rules) }) }
+
+// Rules returns the rules in their order.
+func (p *Plan) Rules() []Rule {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.rules)
+}
 
 func (p *Plan) drop(rule Rule) {
 	p.rules = slices.DeleteFunc(p.rules, func(other Rule) bool {

@@ -20,8 +20,41 @@ func stepPod(l *loop, p *corev1.Pod, rule Rule) error {
 	}
 	next := p.Status.DeepCopy()
 	l.advance(p, next, rule)
-	return l.status("Pod", p, kubelet, p.Status, *next)
+	if err := l.status("Pod", p, kubelet, p.Status, *next); err != nil {
+		return err
+	}
+	l.tellStarts(p, next)
+	return nil
 }
+
+// tellStarts records Events about containers that have started, or cannot.
+func (l *loop) tellStarts(p *corev1.Pod, next *corev1.PodStatus) {
+	if l.events == nil {
+		return
+	}
+	for i, c := range next.ContainerStatuses {
+		var was corev1.ContainerState
+		if i < len(p.Status.ContainerStatuses) {
+			was = p.Status.ContainerStatuses[i].State
+		}
+		h := happening{component: kubelet, kind: corev1.EventTypeNormal, reason: "Started", message: "Container started", field: fieldOf(c.Name)}
+		waits := c.State.Waiting
+		switch {
+		case waits == nil && was.Running == nil && was.Terminated == nil:
+		case waits != nil && waits.Reason != creating && (was.Waiting == nil || was.Waiting.Reason != waits.Reason):
+			h.kind, h.reason, h.message = corev1.EventTypeWarning, "Failed", "Error: "+waits.Reason
+			if waits.Reason == "CrashLoopBackOff" {
+				h.reason, h.message = "BackOff", "Back-off restarting failed container "+c.Name+" in pod "+p.Name
+			}
+		default:
+			continue
+		}
+		l.events.record(l.ctx, p, h)
+	}
+}
+
+// fieldOf returns the part of a Pod that an Event about one of its containers names.
+func fieldOf(container string) string { return "spec.containers{" + container + "}" }
 
 // holdPod leaves a Pod as it is. A new one is Pending: the API server of a cluster says so when it is created.
 func holdPod(l *loop, o object) error {
@@ -39,7 +72,7 @@ const hostAddress = "172.18.0.2"
 // advance writes into a status what the kubelet reports next.
 func (l *loop) advance(p *corev1.Pod, s *corev1.PodStatus, rule Rule) {
 	if s.StartTime == nil {
-		start := now()
+		start := l.now()
 		s.StartTime = &start
 	}
 	s.HostIP, s.HostIPs = hostAddress, []corev1.HostIP{{IP: hostAddress}}
@@ -49,7 +82,7 @@ func (l *loop) advance(p *corev1.Pod, s *corev1.PodStatus, rule Rule) {
 	if s.QOSClass == "" {
 		s.QOSClass = qosOf(p)
 	}
-	setCondition(s, corev1.PodScheduled, corev1.ConditionTrue, "", "")
+	setCondition(s, l.now(), corev1.PodScheduled, corev1.ConditionTrue, "", "")
 	f := fateOf(p, rule)
 	// A Pod that runs stays so when a delay is set later.
 	if f.delayed && (completes(p) || s.Phase != corev1.PodRunning) && !l.waited("Pod", p, "ready", rule.Delay) {
@@ -63,7 +96,7 @@ func (l *loop) advance(p *corev1.Pod, s *corev1.PodStatus, rule Rule) {
 		s.PodIP = l.pods.next()
 		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
 	}
-	report(p, s, f)
+	report(p, s, f, l.now())
 }
 
 // creating is the reason of a container that is about to run.

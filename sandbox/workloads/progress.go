@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // usualDeadline is the progress deadline of a Deployment that does not say one.
@@ -67,14 +68,14 @@ func (r rollout) setAvailable(s *appsv1.DeploymentStatus) {
 	if s.AvailableReplicas >= replicasOf(r.d.Spec.Replicas)-missing {
 		is, reason, message = corev1.ConditionTrue, "MinimumReplicasAvailable", "Deployment has minimum availability."
 	}
-	setDeploymentCondition(s, appsv1.DeploymentAvailable, is, reason, message, false)
+	setDeploymentCondition(s, r.now(), appsv1.DeploymentAvailable, is, reason, message, false)
 }
 
 // setProgressing says how far the rollout is.
 func (r rollout) setProgressing(s *appsv1.DeploymentStatus) {
 	old := deploymentCondition(&r.d.Status, appsv1.DeploymentProgressing)
 	set := func(is corev1.ConditionStatus, reason, message string, touch bool) {
-		setDeploymentCondition(s, appsv1.DeploymentProgressing, is, reason, message, touch)
+		setDeploymentCondition(s, r.now(), appsv1.DeploymentProgressing, is, reason, message, touch)
 	}
 	fresh, moved := r.isFresh(), r.hasMoved(s)
 	switch {
@@ -101,11 +102,11 @@ func (r rollout) setTimedOut(s *appsv1.DeploymentStatus, old appsv1.DeploymentCo
 	if seconds := r.d.Spec.ProgressDeadlineSeconds; seconds != nil {
 		deadline = time.Duration(*seconds) * time.Second
 	}
-	if left := time.Until(old.LastUpdateTime.Add(deadline)); left > 0 {
+	if left := r.until(old.LastUpdateTime.Add(deadline)); left > 0 {
 		r.later("Deployment", r.d, left)
 		return
 	}
-	setDeploymentCondition(s, appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded", r.subject()+" has timed out progressing.", false)
+	setDeploymentCondition(s, r.now(), appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded", r.subject()+" has timed out progressing.", false)
 }
 
 // subject is what progresses, as the controller of a cluster calls it.
@@ -139,7 +140,7 @@ func (r rollout) setFailure(s *appsv1.DeploymentStatus) {
 	for _, rs := range r.all() {
 		for _, c := range rs.Status.Conditions {
 			if c.Type == appsv1.ReplicaSetReplicaFailure {
-				setDeploymentCondition(s, appsv1.DeploymentReplicaFailure, c.Status, c.Reason, c.Message, false)
+				setDeploymentCondition(s, r.now(), appsv1.DeploymentReplicaFailure, c.Status, c.Reason, c.Message, false)
 				return
 			}
 		}
@@ -162,8 +163,10 @@ func deploymentCondition(s *appsv1.DeploymentStatus, kind appsv1.DeploymentCondi
 }
 
 // setDeploymentCondition sets a condition. Touch says that it is confirmed even if it is as it was.
-func setDeploymentCondition(s *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType, is corev1.ConditionStatus, reason, message string, touch bool) {
-	c := appsv1.DeploymentCondition{Type: kind, Status: is, Reason: reason, Message: message, LastUpdateTime: now(), LastTransitionTime: now()}
+func setDeploymentCondition(
+	s *appsv1.DeploymentStatus, now metav1.Time, kind appsv1.DeploymentConditionType, is corev1.ConditionStatus, reason, message string, touch bool,
+) {
+	c := appsv1.DeploymentCondition{Type: kind, Status: is, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now}
 	old := deploymentCondition(s, kind)
 	switch {
 	case old == nil:

@@ -7,13 +7,16 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 )
 
-// The finalizers by which a claim outlives the Pods that use it, and a volume the claim that it is bound to. Admission sets
+// The finalizers by which a claim outlives the Pods that use it, a volume the claim that it is bound to, and a class of attributes
+// the claims and volumes that name it. Admission sets
 // them in a cluster, and its controllers where that has not.
 const (
 	claimInUse  = "kubernetes.io/pvc-protection"
 	volumeInUse = "kubernetes.io/pv-protection"
+	classInUse  = "kubernetes.io/vac-protection"
 )
 
 // protect puts a finalizer on an object, and takes it off one that is being deleted and not used. It reports whether it
@@ -56,5 +59,23 @@ func (l *loop) wakeEnding(p *corev1.Pod) {
 		if c := l.caches["PersistentVolumeClaim"].get(p.Namespace, name); c != nil && c.GetDeletionTimestamp() != nil {
 			l.queue.add(key{"PersistentVolumeClaim", p.Namespace, name})
 		}
+	}
+}
+
+// stepAttributesClass protects a VolumeAttributesClass.
+func stepAttributesClass(l *loop, c *storagev1.VolumeAttributesClass, _ Rule) error {
+	names := func(name *string) bool { return name != nil && *name == c.Name }
+	_, err := l.protect("VolumeAttributesClass", c, classInUse, func() (bool, error) {
+		claims, volumes := l.caches["PersistentVolumeClaim"].all(), l.caches["PersistentVolume"].all()
+		return slices.ContainsFunc(listOf[*corev1.PersistentVolumeClaim](claims), func(each *corev1.PersistentVolumeClaim) bool { return names(each.Spec.VolumeAttributesClassName) }) ||
+			slices.ContainsFunc(listOf[*corev1.PersistentVolume](volumes), func(each *corev1.PersistentVolume) bool { return names(each.Spec.VolumeAttributesClassName) }), nil
+	})
+	return err
+}
+
+// wakeClass queues the VolumeAttributesClass that a claim or a volume names.
+func (l *loop) wakeClass(name *string) {
+	if name != nil && l.allKinds {
+		l.queue.add(key{kind: "VolumeAttributesClass", name: *name})
 	}
 }

@@ -27,6 +27,16 @@ func TestAClaimGoesAfterThePodsThatUseIt(t *testing.T) {
 	})
 }
 
+func TestAClaimWaitsForTheVolumeThatItNames(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		s.create(strings.Replace(claim, "spec: {", "spec: {volumeName: disk, ", 1))
+		s.shows("PersistentVolumeClaim", "data phase=Pending InProgress")
+		s.create("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk}\nspec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /disk}}")
+		s.shows("PersistentVolumeClaim", "data phase=Bound Current")
+		s.shows("PersistentVolume", "disk phase=Bound Current")
+	})
+}
+
 func TestAVolumeGoesAfterItsClaim(t *testing.T) {
 	run(t, func(t *testing.T, s stage) {
 		s.create("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk}\nspec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, persistentVolumeReclaimPolicy: Retain, hostPath: {path: /disk}}")

@@ -6,6 +6,8 @@ package workloads
 import (
 	"sync"
 	"time"
+
+	"github.com/handwerk-dev/handwerk/sandbox/clock"
 )
 
 // key names an object in the queue.
@@ -19,7 +21,9 @@ const moment = 100 * time.Millisecond
 // no rank keeps another from its turn, the oldest key comes first as soon as it has waited for a moment.
 type queue struct {
 	// ranks are those of the kinds.
-	ranks  map[string]rank
+	ranks map[string]rank
+	// clock says when keys are due that are due later. How long one waits for its turn is a matter of this machine's clock.
+	clock  clock.Clock
 	mu     sync.Mutex
 	due    [ranks][]turn // by ranks, within in the order in which they came
 	queued map[key]bool
@@ -37,15 +41,15 @@ type turn struct {
 // alarm is the timer of a key.
 type alarm struct {
 	at    time.Time
-	timer *time.Timer
+	timer clock.Timer
 }
 
-func newQueue(kinds []kind) *queue {
+func newQueue(kinds []kind, clock clock.Clock) *queue {
 	by := make(map[string]rank, len(kinds))
 	for _, k := range kinds {
 		by[k.name] = k.rank
 	}
-	return &queue{ranks: by, queued: map[key]bool{}, later: map[key]alarm{}, signal: make(chan struct{}, 1)}
+	return &queue{ranks: by, clock: clock, queued: map[key]bool{}, later: map[key]alarm{}, signal: make(chan struct{}, 1)}
 }
 
 // add queues a key unless it is queued already, and signals that there is news in any case.
@@ -67,7 +71,7 @@ func (q *queue) add(k key) {
 func (q *queue) after(k key, d time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	at := time.Now().Add(d)
+	at := q.clock.Now().Add(d)
 	old, found := q.later[k]
 	if q.closed || found && !old.at.After(at) {
 		return
@@ -75,7 +79,7 @@ func (q *queue) after(k key, d time.Duration) {
 	if found {
 		old.timer.Stop()
 	}
-	q.later[k] = alarm{at, time.AfterFunc(d, func() { q.ring(k, at) })}
+	q.later[k] = alarm{at, q.clock.AfterFunc(d, func() { q.ring(k, at) })}
 }
 
 func (q *queue) ring(k key, at time.Time) {

@@ -8,11 +8,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/handwerk-dev/handwerk/sandbox/clock"
 )
 
 func TestKeysTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(table())
+		q := newQueue(table(), clock.Real{})
 		add := func(kinds ...string) {
 			for _, kind := range kinds {
 				q.add(key{kind: kind})

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -30,7 +31,7 @@ func stepReplicaSet(l *loop, rs *appsv1.ReplicaSet, _ Rule) error {
 	next.Replicas, next.FullyLabeledReplicas, next.ReadyReplicas, next.AvailableReplicas = c.all, c.all, c.ready, c.available
 	next.TerminatingReplicas = &c.ending
 	next.ObservedGeneration = rs.Generation
-	refused(next, failed)
+	refused(next, failed, l.now())
 	if err := l.status("ReplicaSet", rs, controllers, rs.Status, *next); err != nil {
 		return err
 	}
@@ -38,12 +39,12 @@ func stepReplicaSet(l *loop, rs *appsv1.ReplicaSet, _ Rule) error {
 }
 
 // refused sets or removes the condition that says why Pods cannot be created.
-func refused(s *appsv1.ReplicaSetStatus, err error) {
+func refused(s *appsv1.ReplicaSetStatus, err error, now metav1.Time) {
 	at := slices.IndexFunc(s.Conditions, func(c appsv1.ReplicaSetCondition) bool { return c.Type == appsv1.ReplicaSetReplicaFailure })
 	switch {
 	case err != nil && at < 0:
 		s.Conditions = append(s.Conditions, appsv1.ReplicaSetCondition{
-			Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, LastTransitionTime: now(),
+			Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, LastTransitionTime: now,
 			Reason: "FailedCreate", Message: err.Error(),
 		})
 	case err == nil && at >= 0:
@@ -56,16 +57,37 @@ func (l *loop) scale(rs *appsv1.ReplicaSet, living []*corev1.Pod, want int) erro
 	for range want - len(living) {
 		pod := podFrom(&rs.Spec.Template, rs, "ReplicaSet")
 		pod.GenerateName = rs.Name + "-"
-		if err := l.create("Pod", pod, controllers); err != nil {
+		if err := l.createPod(rs, pod, replicaSetController); err != nil {
 			return err
 		}
 	}
 	slices.SortStableFunc(living, cheaper)
 	for _, p := range living[:max(0, len(living)-want)] {
-		if err := l.delete("Pod", p, nil); err != nil {
+		if err := l.deletePod(rs, p, replicaSetController); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// createPod creates a Pod of an owner, and records an Event about it.
+func (l *loop) createPod(owner object, p *corev1.Pod, component string) error {
+	if err := l.create("Pod", p, controllers); err != nil {
+		if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			l.events.warning(l.ctx, owner, component, "FailedCreate", "Error creating: %v", err)
+		}
+		return err
+	}
+	l.events.normal(l.ctx, owner, component, "SuccessfulCreate", "Created pod: %s", p.Name)
+	return nil
+}
+
+// deletePod deletes a Pod of an owner, and records an Event about it.
+func (l *loop) deletePod(owner object, p *corev1.Pod, component string) error {
+	if err := l.delete("Pod", p, nil); err != nil {
+		return err
+	}
+	l.events.normal(l.ctx, owner, component, "SuccessfulDelete", "Deleted pod: %s", p.Name)
 	return nil
 }
 
@@ -100,7 +122,7 @@ func (l *loop) count(row string, owner metav1.Object, pods []*corev1.Pod, minRea
 		default:
 			out.all++
 			out.ready++
-			if left := time.Until(since.Add(time.Duration(minReady) * time.Second)); left <= 0 {
+			if left := l.until(since.Add(time.Duration(minReady) * time.Second)); left <= 0 {
 				out.available++
 			} else {
 				l.later(row, owner, left)

@@ -10,16 +10,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // report writes what a Pod's containers are like into its status, and the conditions that follow from it.
-func report(p *corev1.Pod, s *corev1.PodStatus, f fate) {
+func report(p *corev1.Pod, s *corev1.PodStatus, f fate, now metav1.Time) {
 	initial := fate{phase: corev1.PodSucceeded, ready: true}
 	if f.waiting == creating {
 		initial = fate{phase: corev1.PodPending, waiting: "PodInitializing"}
 	}
-	s.ContainerStatuses = statusesOf(p, p.Spec.Containers, s.ContainerStatuses, f, f)
-	s.InitContainerStatuses = statusesOf(p, p.Spec.InitContainers, s.InitContainerStatuses, initial, f)
+	s.ContainerStatuses = statusesOf(p, p.Spec.Containers, s.ContainerStatuses, f, f, now)
+	s.InitContainerStatuses = statusesOf(p, p.Spec.InitContainers, s.InitContainerStatuses, initial, f, now)
+	s.EphemeralContainerStatuses = statusesOf(p, ephemeral(p), s.EphemeralContainerStatuses, f, f, now)
 	reason, message := "", ""
 	switch {
 	case f.phase == corev1.PodSucceeded:
@@ -30,19 +32,27 @@ func report(p *corev1.Pod, s *corev1.PodStatus, f fate) {
 		reason, message = "ContainersNotReady", fmt.Sprintf("containers with unready status: [%s]", strings.Join(namesOf(p.Spec.Containers), " "))
 	}
 	ready := truth(f.ready)
-	setCondition(s, "PodReadyToStartContainers", truth(f.phase == corev1.PodRunning || f.waiting != "" && f.waiting != creating), "", "")
+	setCondition(s, now, "PodReadyToStartContainers", truth(f.phase == corev1.PodRunning || f.waiting != "" && f.waiting != creating), "", "")
 	done, initialized := "", corev1.ConditionTrue
 	if f.phase == corev1.PodSucceeded {
 		done = "PodCompleted"
 	} else if initial.waiting != "" && len(p.Spec.InitContainers) > 0 {
 		done, initialized = "ContainersNotInitialized", corev1.ConditionFalse
 	}
-	setCondition(s, corev1.PodInitialized, initialized, done, "")
-	setCondition(s, corev1.ContainersReady, ready, reason, message)
+	setCondition(s, now, corev1.PodInitialized, initialized, done, "")
+	setCondition(s, now, corev1.ContainersReady, ready, reason, message)
 	if f.ready && !gatesOpen(p, s) {
 		ready, reason, message = corev1.ConditionFalse, "ReadinessGatesNotReady", "the status of a readiness gate is not \"True\""
 	}
-	setCondition(s, corev1.PodReady, ready, reason, message)
+	setCondition(s, now, corev1.PodReady, ready, reason, message)
+}
+
+// ephemeral returns the ephemeral containers of a Pod. They run as long as the others.
+func ephemeral(p *corev1.Pod) (out []corev1.Container) {
+	for _, e := range p.Spec.EphemeralContainers {
+		out = append(out, corev1.Container(e.EphemeralContainerCommon))
+	}
+	return out
 }
 
 // gatesOpen reports whether all readiness gates of a Pod are true.
@@ -56,12 +66,12 @@ func gatesOpen(p *corev1.Pod, s *corev1.PodStatus) bool {
 
 // statusesOf returns the statuses of containers. Those whose state is as it was keep their times. An init container
 // that is always restarted has the fate of the Pod.
-func statusesOf(p *corev1.Pod, containers []corev1.Container, old []corev1.ContainerStatus, f, pod fate) []corev1.ContainerStatus {
+func statusesOf(p *corev1.Pod, containers []corev1.Container, old []corev1.ContainerStatus, f, pod fate, now metav1.Time) []corev1.ContainerStatus {
 	var out []corev1.ContainerStatus
 	for _, c := range containers {
-		status := statusOf(p, c, f)
+		status := statusOf(p, c, f, now)
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			status = statusOf(p, c, pod)
+			status = statusOf(p, c, pod, now)
 		}
 		for _, before := range old {
 			if before.Name == c.Name && alike(before, status) {
@@ -78,11 +88,11 @@ func alike(a, b corev1.ContainerStatus) bool {
 	timeless := func(s corev1.ContainerStatus) corev1.ContainerStatus {
 		s = *s.DeepCopy()
 		if s.State.Running != nil {
-			s.State.Running.StartedAt = now()
+			s.State.Running.StartedAt = metav1.Time{}
 		}
 		for _, ended := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
 			if ended != nil {
-				ended.StartedAt, ended.FinishedAt = now(), now()
+				ended.StartedAt, ended.FinishedAt = metav1.Time{}, metav1.Time{}
 			}
 		}
 		return s
@@ -90,14 +100,14 @@ func alike(a, b corev1.ContainerStatus) bool {
 	return equality.Semantic.DeepEqual(timeless(a), timeless(b))
 }
 
-func statusOf(p *corev1.Pod, c corev1.Container, f fate) corev1.ContainerStatus {
+func statusOf(p *corev1.Pod, c corev1.Container, f fate, now metav1.Time) corev1.ContainerStatus {
 	started := f.phase == corev1.PodRunning && f.waiting == ""
 	out := corev1.ContainerStatus{Name: c.Name, Image: c.Image, Ready: f.ready, Started: &started}
 	if f.phase != corev1.PodPending {
 		out.ContainerID = fmt.Sprintf("containerd://%s-%s", p.UID, c.Name)
 		out.ImageID = c.Image
 	}
-	end := corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: now(), FinishedAt: now(), ContainerID: out.ContainerID}
+	end := corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: now, FinishedAt: now, ContainerID: out.ContainerID}
 	if f.crashed {
 		end.Reason, end.ExitCode = "Error", 1
 	}
@@ -108,7 +118,7 @@ func statusOf(p *corev1.Pod, c corev1.Container, f fate) corev1.ContainerStatus 
 			out.LastTerminationState.Terminated, out.RestartCount = &end, 1
 		}
 	case f.phase == corev1.PodRunning:
-		out.State.Running = &corev1.ContainerStateRunning{StartedAt: now()}
+		out.State.Running = &corev1.ContainerStateRunning{StartedAt: now}
 	default:
 		out.State.Terminated = &end
 	}
@@ -140,8 +150,8 @@ func truth(yes bool) corev1.ConditionStatus {
 }
 
 // setCondition sets a condition of a Pod. Its time changes with its status alone.
-func setCondition(s *corev1.PodStatus, kind corev1.PodConditionType, is corev1.ConditionStatus, reason, message string) {
-	c := corev1.PodCondition{Type: kind, Status: is, Reason: reason, Message: message, LastTransitionTime: now(), ObservedGeneration: s.ObservedGeneration}
+func setCondition(s *corev1.PodStatus, now metav1.Time, kind corev1.PodConditionType, is corev1.ConditionStatus, reason, message string) {
+	c := corev1.PodCondition{Type: kind, Status: is, Reason: reason, Message: message, LastTransitionTime: now, ObservedGeneration: s.ObservedGeneration}
 	for i, old := range s.Conditions {
 		if old.Type != kind {
 			continue

@@ -50,12 +50,12 @@ func TestWritesAreFew(t *testing.T) {
 			do   func()
 			most int64
 		}{
-			// A Pod is created, bound, and gets its status; its end is two deletions.
+			// A Pod is created, bound, and gets its status; its end is two deletions. Some owners have a revision, too.
 			{"a Deployment with two Pods", func() { s.create(web) }, 1 + 2*3 + 2},
 			{"another template", func() { s.patch("Deployment", "web", image) }, 1 + 2*3 + 2*2 + 3 + 4 + 1},
 			{"no Pods", func() { s.patch("Deployment", "web", `{"spec":{"replicas":0}}`) }, 1 + 2*2 + 2},
-			{"a StatefulSet with two Pods", func() { s.create(strings.Split(db, "  volumeClaimTemplates")[0]) }, 2*3 + 1},
-			{"a DaemonSet", func() { s.create(strings.NewReplacer("Deployment", "DaemonSet", "  replicas: 2\n", "").Replace(web)) }, 3 + 1},
+			{"a StatefulSet with two Pods", func() { s.create(strings.Split(db, "  volumeClaimTemplates")[0]) }, 1 + 2*3 + 1},
+			{"a DaemonSet", func() { s.create(strings.NewReplacer("Deployment", "DaemonSet", "  replicas: 2\n", "").Replace(web)) }, 1 + 3 + 1},
 			{"a Job with two Pods", func() { s.create(job("completions: 2\n  parallelism: 2")) }, 2*3 + 1},
 		} {
 			before := s.writes.Load()

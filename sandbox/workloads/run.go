@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/sandbox/clock"
 )
 
 // Settings say what the cluster is like.
@@ -25,37 +27,36 @@ type Settings struct {
 	Nodes int
 	// Plan says what becomes of objects. Nil means that everything becomes ready at once.
 	Plan *Plan
+	// Events says that the controllers record Events, as those of a cluster do.
+	Events bool
+	// AllKinds says that the server serves all kinds of a usual cluster. Then Services have EndpointSlices and Endpoints, and a
+	// VolumeAttributesClass stays while it is in use.
+	AllKinds bool
+	// Clock tells the time of objects, and when something is due. Nil means the clock of the machine.
+	Clock clock.Clock
 }
 
-// Run makes workloads come alive until the context ends. The config needs all rights on the kinds of the package's
-// table. Errors of single objects go to the logger of the context, and are tried again.
+// Run makes workloads come alive until the context ends. See [New] and [Controllers.Run].
 func Run(ctx context.Context, config *rest.Config, settings Settings) error {
-	reach, err := newLink(config)
+	c, err := New(config, settings)
 	if err != nil {
-		return fmt.Errorf("connecting workloads: %w", err)
+		return err
 	}
-	if settings.Plan == nil {
-		settings.Plan = NewPlan()
-	}
-	kinds := table()
-	l := &loop{
-		link: reach, plan: settings.Plan, nodes: max(1, settings.Nodes), queue: newQueue(kinds), kinds: kinds,
-		caches: map[string]*cache{}, waits: map[key]wait{}, awaited: map[key][]key{}, failures: map[key]int{},
-	}
-	for _, k := range l.kinds {
-		l.caches[k.name] = newCache()
-	}
-	return l.run(ctx)
+	return c.Run(ctx)
 }
 
 // loop brings one object after the other a step further.
 type loop struct {
 	link   link
 	plan   *Plan
+	clock  clock.Clock
 	nodes  int
 	queue  *queue
 	kinds  []kind
 	caches map[string]*cache
+	// versions are those that the watches have reached, and asks get channels that are closed when nothing is left to do.
+	versions versions
+	asks     chan chan struct{}
 
 	// Only the loop's goroutine uses what follows.
 	ctx context.Context
@@ -68,6 +69,10 @@ type loop struct {
 	// failures are how often in a row an object's step has failed.
 	failures                  map[key]int
 	pods, services, balancers *pool
+	// events records Events; nil if there are to be none.
+	events *recorder
+	// allKinds is that of the settings.
+	allKinds bool
 }
 
 // wait is a delay of one object.
@@ -94,9 +99,18 @@ func (l *loop) run(ctx context.Context) error {
 		sources.Go(func() { l.follow(ctx, k, events, version) })
 	}
 	l.prepare()
+	var asked []chan struct{}
 	for {
 		l.work()
+		if len(l.queue.signal) == 0 && len(changed) == 0 {
+			for _, idle := range asked {
+				close(idle)
+			}
+			asked = nil
+		}
 		select {
+		case idle := <-l.asks:
+			asked = append(asked, idle)
 		case <-l.queue.signal:
 		case <-changed:
 			l.all()
@@ -159,6 +173,7 @@ func (l *loop) work() {
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 			continue // the object will be deleted
 		case apierrors.IsAlreadyExists(err) && l.failures[k] < patience: // it is garbage, which goes soon
+		case apierrors.IsForbidden(err) && l.failures[k] > 0: // the log says so, and admission seldom changes its mind
 		default:
 			resource := l.row(k.kind).resource.GroupResource().String()
 			logr.FromContextOrDiscard(l.ctx).Error(err, "Workload cannot come alive", "resource", resource, "namespace", k.namespace, "name", k.name)
@@ -174,8 +189,11 @@ func (l *loop) handle(k key) error {
 	o := l.caches[k.kind].get(k.namespace, k.name)
 	if o == nil {
 		delete(l.waits, k)
-		if k.kind == "Node" && slices.Contains(l.ownNodes(), k.name) { // others stay away when somebody deletes them
+		switch {
+		case k.kind == "Node" && slices.Contains(l.ownNodes(), k.name): // others stay away when somebody deletes them
 			return l.makeNode(k.name)
+		case k.kind == "Service" && l.allKinds:
+			return l.withdraw(k)
 		}
 		return nil
 	}
@@ -213,15 +231,21 @@ func (l *loop) waited(row string, o metav1.Object, what string, d time.Duration)
 	k := key{row, o.GetNamespace(), o.GetName()}
 	w, found := l.waits[k]
 	if !found || w.uid != o.GetUID() || w.what != what {
-		w = wait{o.GetUID(), what, time.Now()}
+		w = wait{o.GetUID(), what, l.clock.Now()}
 		l.waits[k] = w
 	}
-	left := d - time.Since(w.since)
+	left := l.until(w.since.Add(d))
 	if left > 0 {
 		l.queue.after(k, left)
 	}
 	return left <= 0
 }
+
+// now returns the time as Kubernetes writes it: whole seconds.
+func (l *loop) now() metav1.Time { return metav1.NewTime(l.clock.Now()).Rfc3339Copy() }
+
+// until returns the time that is left until another one.
+func (l *loop) until(at time.Time) time.Duration { return at.Sub(l.clock.Now()) }
 
 // again queues an object that has moved others: it says what it counts when they are where they are to be.
 func (l *loop) again(row string, o metav1.Object) error {

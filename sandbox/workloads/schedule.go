@@ -4,6 +4,7 @@
 package workloads
 
 import (
+	"fmt"
 	"hash/fnv"
 	"slices"
 
@@ -16,9 +17,9 @@ import (
 // scheduler is the field manager of the scheduler.
 const scheduler = "kube-scheduler"
 
-// schedule puts a Pod on a node as soon as its volumes are there, unless the Pod has another scheduler.
+// schedule puts a Pod on a node as soon as its volumes are there, unless the Pod has another scheduler or a gate.
 func (l *loop) schedule(p *corev1.Pod, rule Rule) error {
-	if name := p.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
+	if name := p.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName || len(p.Spec.SchedulingGates) > 0 {
 		return nil
 	}
 	node := ""
@@ -29,7 +30,10 @@ func (l *loop) schedule(p *corev1.Pod, rule Rule) error {
 	if node == "" || rule.Fail == corev1.PodReasonUnschedulable {
 		next := p.Status.DeepCopy()
 		next.Phase = corev1.PodPending
-		setCondition(next, corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, why)
+		if !isUnschedulable(p, why) {
+			l.events.record(l.ctx, p, happening{component: defaultScheduler, kind: corev1.EventTypeWarning, reason: "FailedScheduling", action: "Scheduling", message: why})
+		}
+		setCondition(next, l.now(), corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, why)
 		return l.status("Pod", p, scheduler, p.Status, *next)
 	}
 	_, err := l.link.create(l.ctx, l.row("Pod").path(p.Namespace, p.Name, "binding"), scheduler, corev1.Binding{
@@ -37,10 +41,22 @@ func (l *loop) schedule(p *corev1.Pod, rule Rule) error {
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID},
 		Target:     corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node},
 	})
-	if err == nil {
-		l.shown("Pod", p)
+	if err != nil {
+		return err
 	}
-	return err
+	l.events.record(l.ctx, p, happening{
+		component: defaultScheduler, kind: corev1.EventTypeNormal, reason: "Scheduled", action: "Binding",
+		message: fmt.Sprintf("Successfully assigned %s/%s to %s", p.Namespace, p.Name, node),
+	})
+	l.shown("Pod", p)
+	return nil
+}
+
+// isUnschedulable reports whether a Pod says that it gets no node, and why.
+func isUnschedulable(p *corev1.Pod, why string) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message == why
+	})
 }
 
 // nodeFor chooses a node for a Pod: the one that its affinity names, as that of a DaemonSet's Pod does, or one that is not
@@ -126,7 +142,7 @@ func claimsOf(p *corev1.Pod) (out []string) {
 func (l *loop) end(p *corev1.Pod, rule Rule) error {
 	delay := rule.Delay
 	if at := p.DeletionTimestamp; p.DeletionGracePeriodSeconds != nil {
-		delay = min(delay, at.Sub(now().Time))
+		delay = min(delay, at.Sub(l.now().Time))
 	}
 	if delay > 0 && !l.waited("Pod", p, "end", rule.Delay) {
 		l.later("Pod", p, delay)
@@ -134,6 +150,9 @@ func (l *loop) end(p *corev1.Pod, rule Rule) error {
 	}
 	if p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0 {
 		return nil // a finalizer holds it
+	}
+	for _, c := range p.Spec.Containers {
+		l.events.record(l.ctx, p, happening{component: kubelet, kind: corev1.EventTypeNormal, reason: "Killing", message: "Stopping container " + c.Name, field: fieldOf(c.Name)})
 	}
 	err := l.delete("Pod", p, new(int64))
 	if apierrors.IsNotFound(err) {

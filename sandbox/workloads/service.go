@@ -8,7 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// stepService gives a Service its cluster IP, unless the server has, and the address of its load balancer.
+// stepService gives a Service its cluster IP, unless the server has, the endpoints of its Pods, and the address of its load balancer.
 func stepService(l *loop, s *corev1.Service, rule Rule) error {
 	if s.DeletionTimestamp != nil {
 		return nil
@@ -16,6 +16,9 @@ func stepService(l *loop, s *corev1.Service, rule Rule) error {
 	if s.Spec.ClusterIP == "" && s.Spec.Type != corev1.ServiceTypeExternalName {
 		ip := l.services.next()
 		return l.patch("Service", s, controllers, map[string]any{"spec": map[string]any{"clusterIP": ip, "clusterIPs": []any{ip}}})
+	}
+	if err := l.publish(s); err != nil {
+		return err
 	}
 	next := s.Status.DeepCopy()
 	switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // shown waits until the watch shows what an own write has made of an object whose answer does not have it. What comes next
-// would see the object as it was.
+// would see the object as it was. Its limit is by the clock of the machine, as it waits for another goroutine.
 func (l *loop) shown(row string, o metav1.Object) {
 	limit := time.NewTimer(moment)
 	defer limit.Stop()

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// pause is the time between two tries to reach the server.
+// pause is the time between two tries to reach the server, by the clock of the machine.
 const pause = time.Second
 
 // follow keeps the cache of a kind current by a watch, from a version on, until the context ends.
@@ -65,6 +66,7 @@ func (l *loop) list(ctx context.Context, k kind) (string, error) {
 	for name, uid := range gone {
 		l.lost(k, name, uid)
 	}
+	l.versions.reach(k.name, version)
 	return version, nil
 }
 
@@ -92,6 +94,7 @@ func (l *loop) watch(k kind, events io.ReadCloser, version string) string {
 			return ""
 		}
 		version = o.ResourceVersion
+		l.versions.reach(k.name, version)
 	}
 }
 
@@ -103,6 +106,9 @@ func (l *loop) seen(k kind, id *metav1.ObjectMeta, data []byte) {
 	o, err := k.decode(data)
 	if err != nil {
 		return // it is not of the kind's form, so no controller could read it
+	}
+	if old, is := l.caches[k.name].get(o.GetNamespace(), o.GetName()).(*corev1.Pod); is && !maps.Equal(old.Labels, o.GetLabels()) {
+		l.wakeServices(old)
 	}
 	l.caches[k.name].put(o)
 	l.wake(k, o)
@@ -131,12 +137,29 @@ func (l *loop) wake(k kind, o object) {
 		}
 	case *corev1.Pod:
 		l.wakeAll("PodDisruptionBudget", l.caches["PodDisruptionBudget"].in(o.Namespace))
+		l.wakeServices(o)
 		l.wakeEnding(o)
+	case *endpoints:
+		l.queue.add(key{"Service", o.Namespace, o.Name})
 	case *corev1.PersistentVolumeClaim:
 		l.queue.add(key{kind: "PersistentVolume", name: o.Spec.VolumeName})
+		l.wakeClass(o.Spec.VolumeAttributesClassName)
 	case *corev1.PersistentVolume:
+		l.wakeClass(o.Spec.VolumeAttributesClassName)
 		if ref := o.Spec.ClaimRef; ref != nil {
 			l.queue.add(key{"PersistentVolumeClaim", ref.Namespace, ref.Name})
+		}
+	}
+}
+
+// wakeServices queues the Services of a Pod.
+func (l *loop) wakeServices(p *corev1.Pod) {
+	if !l.allKinds {
+		return
+	}
+	for _, s := range listOf[*corev1.Service](l.caches["Service"].in(p.Namespace)) {
+		if serves(s, p) {
+			l.queue.add(key{"Service", s.Namespace, s.Name})
 		}
 	}
 }

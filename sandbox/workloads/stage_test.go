@@ -45,7 +45,12 @@ func newStage(t testing.TB, nodes int, rules ...workloads.Rule) stage {
 
 func newStageOn(t testing.TB, memory *server.Server, nodes int, rules ...workloads.Rule) stage {
 	t.Helper()
-	s := stage{t: t, server: memory, plan: workloads.NewPlan(rules...), writes: &atomic.Int64{}, answered: &atomic.Pointer[func(server.Request)]{}}
+	return newStageWith(t, memory, workloads.Settings{Nodes: nodes, Plan: workloads.NewPlan(rules...)})
+}
+
+func newStageWith(t testing.TB, memory *server.Server, settings workloads.Settings) stage {
+	t.Helper()
+	s := stage{t: t, server: memory, plan: settings.Plan, writes: &atomic.Int64{}, answered: &atomic.Pointer[func(server.Request)]{}}
 	s.client = dynamic.NewForConfigOrDie(&rest.Config{Host: "http://cluster", Transport: memory.Admin(), QPS: -1})
 	link := memory.Client(func(r server.Request) error {
 		if r.Writes() {
@@ -63,7 +68,7 @@ func newStageOn(t testing.TB, memory *server.Server, nodes int, rules ...workloa
 	go func() {
 		defer close(done)
 		config := &rest.Config{Host: "http://cluster", Transport: link, QPS: -1, UserAgent: "stages"}
-		if err := workloads.Run(ctx, config, workloads.Settings{Nodes: nodes, Plan: s.plan}); err != nil {
+		if err := workloads.Run(ctx, config, settings); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -117,6 +122,7 @@ func (s stage) create(text string) {
 // apiVersions are those of the kinds that the tests name.
 var apiVersions = map[string]string{
 	"Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1",
+	"ControllerRevision": "apps/v1", "Event": "v1", "EndpointSlice": "discovery.k8s.io/v1", "Endpoints": "v1",
 	"Ingress": "networking.k8s.io/v1", "PodDisruptionBudget": "policy/v1",
 	"Pod": "v1", "PersistentVolumeClaim": "v1", "PersistentVolume": "v1", "Service": "v1", "Node": "v1",
 }

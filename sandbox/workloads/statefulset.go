@@ -4,7 +4,7 @@
 package workloads
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,15 +12,17 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // stepStatefulSet makes the Pods of a StatefulSet, one after the other, and their claims.
 func stepStatefulSet(l *loop, s *appsv1.StatefulSet, _ Rule) error {
-	set := statefulSet{loop: l, s: s, revision: s.Name + "-" + hashOf(s.Spec.Template, s.Status.CollisionCount)}
+	hash := hashOf(s.Spec.Template, s.Status.CollisionCount)
+	set := statefulSet{loop: l, s: s, hash: hash, revision: s.Name + "-" + hash}
 	set.read()
 	if s.DeletionTimestamp == nil {
-		if err := set.advance(); err != nil {
+		if err := cmp.Or(set.history().keep(), set.advance()); err != nil {
 			return err
 		}
 		if l.moved {
@@ -33,9 +35,50 @@ func stepStatefulSet(l *loop, s *appsv1.StatefulSet, _ Rule) error {
 // statefulSet is a StatefulSet with its Pods by their ordinals.
 type statefulSet struct {
 	*loop
-	s        *appsv1.StatefulSet
-	revision string
-	pods     map[int]*corev1.Pod
+	s *appsv1.StatefulSet
+	// hash is that of the template, and revision the name of its ControllerRevision.
+	hash, revision string
+	pods           map[int]*corev1.Pod
+}
+
+// revisionHash is the label of a StatefulSet's revisions that has their hash.
+const revisionHash = "controller.kubernetes.io/hash"
+
+// history returns the history of a StatefulSet.
+func (s *statefulSet) history() history {
+	return history{
+		loop: s.loop, owner: s.s, kind: "StatefulSet", template: &s.s.Spec.Template, hash: s.hash, label: revisionHash, limit: s.s.Spec.RevisionHistoryLimit,
+		isUsed: func(c *appsv1.ControllerRevision) bool {
+			return c.Name == s.s.Status.CurrentRevision || slices.ContainsFunc(slices.Collect(maps.Values(s.pods)), func(p *corev1.Pod) bool {
+				return p.Labels[appsv1.StatefulSetRevisionLabel] == c.Name
+			})
+		},
+	}
+}
+
+// createPod creates a Pod, and records an Event about it.
+func (s *statefulSet) createPod(p *corev1.Pod) error {
+	err := s.create("Pod", p, controllers)
+	s.note("create", "Pod "+p.Name, "successful", err)
+	return err
+}
+
+// deletePod deletes a Pod, and records an Event about it.
+func (s *statefulSet) deletePod(p *corev1.Pod) error {
+	err := s.delete("Pod", p, nil)
+	s.note("delete", "Pod "+p.Name, "successful", err)
+	return err
+}
+
+// note records an Event about what was done to a Pod or a claim.
+func (s *statefulSet) note(verb, subject, well string, err error) {
+	reason := strings.ToUpper(verb[:1]) + verb[1:]
+	switch {
+	case err == nil:
+		s.events.normal(s.ctx, s.s, statefulSetController, "Successful"+reason, "%s %s in StatefulSet %s %s", verb, subject, s.s.Name, well)
+	case !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		s.events.warning(s.ctx, s.s, statefulSetController, "Failed"+reason, "%s %s in StatefulSet %s failed error: %v", verb, subject, s.s.Name, err)
+	}
 }
 
 func (s *statefulSet) read() {
@@ -74,7 +117,10 @@ func (s *statefulSet) advance() error {
 			continue
 		}
 		if p := s.pods[n]; p.DeletionTimestamp == nil {
-			if err := s.delete("Pod", p, nil); err != nil {
+			if err := s.ownClaims(n, p, false); err != nil {
+				return err
+			}
+			if err := s.deletePod(p); err != nil {
 				return err
 			}
 		}
@@ -88,16 +134,21 @@ func (s *statefulSet) advance() error {
 // fill makes the Pod of an ordinal, and reports whether it is available.
 func (s *statefulSet) fill(n int) (bool, error) {
 	p := s.pods[n]
+	if p != nil {
+		if err := s.ownClaims(n, p, true); err != nil {
+			return false, err
+		}
+	}
 	switch {
 	case p == nil:
 		if err := s.claim(n); err != nil {
 			return false, err
 		}
-		return false, s.create("Pod", s.pod(n), controllers)
+		return false, s.createPod(s.pod(n))
 	case p.DeletionTimestamp != nil:
 		return false, nil
 	case finished(p):
-		return false, s.delete("Pod", p, nil)
+		return false, s.deletePod(p)
 	}
 	return s.available(p), nil
 }
@@ -128,7 +179,7 @@ func (s *statefulSet) update(first, end int) error {
 		case p == nil || p.DeletionTimestamp != nil:
 			missing--
 		case p.Labels[appsv1.StatefulSetRevisionLabel] != s.revision:
-			if err := s.delete("Pod", p, nil); err != nil {
+			if err := s.deletePod(p); err != nil {
 				return err
 			}
 			missing--
@@ -152,27 +203,6 @@ func (s *statefulSet) pod(n int) *corev1.Pod {
 		}})
 	}
 	return p
-}
-
-// claim makes the claims of an ordinal that are missing.
-func (s *statefulSet) claim(n int) error {
-	for _, template := range s.s.Spec.VolumeClaimTemplates {
-		c := &corev1.PersistentVolumeClaim{Spec: *template.Spec.DeepCopy()}
-		c.Namespace, c.Name = s.s.Namespace, fmt.Sprintf("%s-%s-%d", template.Name, s.s.Name, n)
-		c.Labels, c.Annotations, c.Finalizers = maps.Clone(template.Labels), template.Annotations, []string{claimInUse}
-		if s.s.Spec.Selector != nil {
-			for name, value := range s.s.Spec.Selector.MatchLabels {
-				c.Labels = with(c.Labels, name, value)
-			}
-		}
-		if s.caches["PersistentVolumeClaim"].get(c.Namespace, c.Name) != nil {
-			continue
-		}
-		if err := s.create("PersistentVolumeClaim", c, controllers); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (s *statefulSet) status() appsv1.StatefulSetStatus {

@@ -30,13 +30,17 @@ func (l *loop) row(name string) kind {
 	panic("workloads: no row for " + name) // not reached: the names are constants
 }
 
-// create creates an object.
+// create creates an object, and gives it the name and the uid that it gets.
 func (l *loop) create(row string, o object, manager string) error {
 	k := l.row(row)
 	o.GetObjectKind().SetGroupVersionKind(k.resource.GroupVersion().WithKind(k.name))
 	data, err := l.link.create(l.ctx, k.path(o.GetNamespace(), ""), manager, o)
 	if err != nil {
 		return err
+	}
+	if id, err := identityOf(data); err == nil {
+		o.SetName(id.Name)
+		o.SetUID(id.UID)
 	}
 	return l.wrote(k, data)
 }
@@ -129,7 +133,7 @@ func (l *loop) delete(row string, o object, grace *int64) error {
 	}
 	l.moved = true
 	if o.GetDeletionTimestamp() == nil {
-		l.caches[row].mark(o)
+		l.caches[row].mark(o, l.now())
 	}
 	l.shown(row, o)
 	return nil

@@ -5,14 +5,14 @@ package builtin
 
 import (
 	"fmt"
-	"maps"
-	"strings"
-
-	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"maps"
+	"slices"
 )
 
 // beginJob gives a new Job the selector and the labels by which its Pods are found.
@@ -25,7 +25,7 @@ func beginJob(j *batchv1.Job) {
 		"controller-uid": string(j.UID), batchv1.ControllerUidLabel: string(j.UID),
 	}
 	maps.Copy(added, j.Spec.Template.Labels)
-	if maps.Equal(j.Labels, j.Spec.Template.Labels) {
+	if len(j.Labels) > 0 && maps.Equal(j.Labels, j.Spec.Template.Labels) {
 		j.Labels = added // a Job without labels has those of its template
 	}
 	j.Spec.Template.Labels = added
@@ -39,21 +39,44 @@ func beginJob(j *batchv1.Job) {
 }
 
 func checkJob(f *findings, next, old *batchv1.Job) {
-	s := &next.Spec
+	s, selector := &next.Spec, spec().Child("selector")
+	if old == nil && !*s.ManualSelector {
+		checkGenerated(f, next)
+	}
 	checkJobSpec(f, spec(), s)
 	if s.Selector == nil {
-		f.required(spec().Child("selector"), "")
+		f.required(selector, "")
 	} else {
-		checkSelects(f, spec().Child("selector"), s.Selector, &s.Template, "")
+		f.add(metav1validation.ValidateLabelSelector(s.Selector, metav1validation.LabelSelectorValidationOptions{}, selector))
+	}
+	if _, err := metav1.LabelSelectorAsSelector(s.Selector); err == nil {
+		checkSelects(f, selector, s.Selector, &s.Template, "")
 	}
 	if old != nil {
-		checkJobChange(f, s, &old.Spec)
+		checkJobChange(f, next, old)
+	}
+}
+
+// checkGenerated checks that a client has not set other labels than the generated ones, by which the server finds the Pods of a Job.
+func checkGenerated(f *findings, j *batchv1.Job) {
+	at, all := spec().Child("template", "metadata", "labels"), j.Spec.Template.Labels
+	generated := labels.Set{}
+	for _, each := range []struct{ key, value string }{
+		{"controller-uid", string(j.UID)}, {"job-name", j.Name}, {batchv1.ControllerUidLabel, string(j.UID)}, {batchv1.JobNameLabel, j.Name},
+	} {
+		generated[each.key] = each.value
+		if all[each.key] != each.value {
+			f.invalid(at.Key(each.key), all, fmt.Sprintf("must be '%s'", each.value))
+		}
+	}
+	if selects, err := metav1.LabelSelectorAsSelector(j.Spec.Selector); err == nil && !selects.Matches(generated) {
+		f.invalid(spec().Child("selector"), j.Spec.Selector, "`selector` not auto-generated")
 	}
 }
 
 // checkJobChange checks what changes in a Job.
-func checkJobChange(f *findings, next, old *batchv1.JobSpec) {
-	completions := spec().Child("completions")
+func checkJobChange(f *findings, job, stored *batchv1.Job) {
+	next, old, completions := &job.Spec, &stored.Spec, spec().Child("completions")
 	switch {
 	case *next.CompletionMode != batchv1.IndexedCompletion:
 		f.fixed(completions, next.Completions, old.Completions)
@@ -61,16 +84,25 @@ func checkJobChange(f *findings, next, old *batchv1.JobSpec) {
 		f.invalid(completions, *next.Completions, "can only be modified in tandem with spec.parallelism")
 	}
 	f.fixed(spec().Child("selector"), next.Selector, old.Selector)
-	before := old.Template.DeepCopy()
-	if old.Suspend != nil && *old.Suspend {
+	if before := old.Template.DeepCopy(); isAtRest(stored) {
 		mergeSuspended(before, &next.Template)
+		f.fixed(spec().Child("template", "spec"), next.Template.Spec, before.Spec)
+	} else {
+		f.fixed(spec().Child("template"), next.Template, *before)
 	}
-	f.fixed(spec().Child("template"), next.Template, *before)
 	f.fixed(spec().Child("completionMode"), next.CompletionMode, old.CompletionMode)
 	f.fixed(spec().Child("podFailurePolicy"), next.PodFailurePolicy, old.PodFailurePolicy)
 	f.fixed(spec().Child("backoffLimitPerIndex"), next.BackoffLimitPerIndex, old.BackoffLimitPerIndex)
 	f.fixed(spec().Child("managedBy"), next.ManagedBy, old.ManagedBy)
 	f.fixed(spec().Child("successPolicy"), next.SuccessPolicy, old.SuccessPolicy)
+}
+
+// isAtRest reports whether a Job is suspended and none of its Pods runs, so that where they are to run can change.
+func isAtRest(j *batchv1.Job) bool {
+	said := slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
+	})
+	return j.Spec.Suspend != nil && *j.Spec.Suspend && (j.Status.StartTime == nil || said) && j.Status.Active == 0
 }
 
 // mergeSuspended gives a template what can change in that of a suspended Job: where its Pods run, and with what.
@@ -105,6 +137,14 @@ func checkJobSpec(f *findings, path *field.Path, s *batchv1.JobSpec) {
 			f.invalid(path.Child("maxFailedIndexes"), *s.MaxFailedIndexes, "requires indexed completion mode")
 		}
 	}
+	if s.PodFailurePolicy != nil {
+		checkFailurePolicy(f, path.Child("podFailurePolicy", "rules"), s)
+	}
+	if replacement := path.Child("podReplacementPolicy"); s.PodFailurePolicy != nil {
+		supportedIf(f, replacement, s.PodReplacementPolicy, batchv1.Failed)
+	} else {
+		supportedIf(f, replacement, s.PodReplacementPolicy, batchv1.Failed, batchv1.TerminatingOrFailed)
+	}
 	checkTemplate(f, path.Child("template"), &s.Template)
 	checkEnd(f, path.Child("template", "spec", "restartPolicy"), s)
 }
@@ -118,42 +158,5 @@ func checkEnd(f *findings, path *field.Path, s *batchv1.JobSpec) {
 		supported(f, path, policy, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
 	case s.PodFailurePolicy != nil && policy != corev1.RestartPolicyNever:
 		f.invalid(path, policy, fmt.Sprintf("only %q is supported when podFailurePolicy is specified", corev1.RestartPolicyNever))
-	}
-}
-
-// longestCronJob is the longest name of a CronJob: its Jobs' names have a time as well.
-const longestCronJob = 52
-
-func checkCronJob(f *findings, next, old *batchv1.CronJob) {
-	s := &next.Spec
-	if path := spec().Child("schedule"); f.declared(path, s.Schedule) {
-		checkSchedule(f, path, s.Schedule)
-	}
-	notNegativeIf(f, spec().Child("startingDeadlineSeconds"), s.StartingDeadlineSeconds)
-	oneOf(f, spec().Child("concurrencyPolicy"), s.ConcurrencyPolicy, batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent)
-	template := spec().Child("jobTemplate", "spec")
-	checkJobSpec(f, template, &s.JobTemplate.Spec)
-	if s.JobTemplate.Spec.Selector != nil {
-		f.invalid(template.Child("selector"), s.JobTemplate.Spec.Selector, "`selector` will be auto-generated")
-	}
-	notNegativeIf(f, spec().Child("successfulJobsHistoryLimit"), s.SuccessfulJobsHistoryLimit)
-	notNegativeIf(f, spec().Child("failedJobsHistoryLimit"), s.FailedJobsHistoryLimit)
-	if old == nil && len(next.Name) > longestCronJob {
-		f.invalid(field.NewPath("metadata", "name"), next.Name, "must be no more than 52 characters")
-	}
-}
-
-// checkSchedule checks a schedule. The parser panics on some.
-func checkSchedule(f *findings, path *field.Path, schedule string) {
-	defer func() {
-		if r := recover(); r != nil {
-			f.invalid(path, schedule, fmt.Sprintf("invalid schedule format: %v", r))
-		}
-	}()
-	if _, err := cron.ParseStandard(schedule); err != nil {
-		f.invalid(path, schedule, err.Error())
-	}
-	if strings.Contains(schedule, "TZ") {
-		f.invalid(path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
 	}
 }

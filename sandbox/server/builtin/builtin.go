@@ -20,8 +20,6 @@ import (
 
 // Kinds are the built-in kinds of one API server. It is safe for use by several goroutines.
 type Kinds struct {
-	addresses *addresses
-
 	// known are the enumerations, once they were asked for.
 	known enumerations
 
@@ -31,7 +29,7 @@ type Kinds struct {
 
 // New returns the kinds. It has no schema yet; each is made when it is asked for.
 func New() *Kinds {
-	return &Kinds{addresses: newAddresses(), forms: map[schema.GroupVersionKind]*form{}}
+	return &Kinds{forms: map[schema.GroupVersionKind]*form{}}
 }
 
 // Builtin returns the schema of a built-in kind, or nil if it has none.
@@ -41,7 +39,7 @@ func (k *Kinds) Builtin(kind schema.GroupVersionKind) server.Schema {
 	f, known := k.forms[kind]
 	if !known {
 		if scheme.Scheme.Recognizes(kind) {
-			f = &form{kind: kind, rule: k.rule(kind), known: &k.known}
+			f = &form{kind: kind, rule: ruleOf(kind), known: &k.known}
 		}
 		k.forms[kind] = f
 	}

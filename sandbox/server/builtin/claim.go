@@ -10,8 +10,70 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/diff"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
+
+// beginClaim gives a new claim one source of its data, in both of its fields.
+func beginClaim(c *corev1.PersistentVolumeClaim) {
+	keepSource(&c.Spec, &corev1.PersistentVolumeClaimSpec{})
+}
+
+// keepClaim is beginClaim for an update. A claim that was stored with one of the fields has both, too.
+func keepClaim(next, old *corev1.PersistentVolumeClaim) { keepSource(&next.Spec, &old.Spec) }
+
+// keepSource drops a source that no claim can have, as earlier servers did, unless there was one before.
+func keepSource(s, old *corev1.PersistentVolumeClaimSpec) {
+	if at := s.DataSource; at != nil && s.DataSourceRef == nil && old.DataSource == nil && old.DataSourceRef == nil {
+		group := deref(at.APIGroup)
+		if (at.Kind != "PersistentVolumeClaim" || group != "") && (at.Kind != "VolumeSnapshot" || group != "snapshot.storage.k8s.io") {
+			s.DataSource = nil
+		}
+	}
+	fillSources(s)
+}
+
+// fillSources copies the source of the data of a claim between its two fields, if one has it.
+func fillSources(s *corev1.PersistentVolumeClaimSpec) {
+	switch from, ref := s.DataSource, s.DataSourceRef; {
+	case from != nil && ref == nil:
+		s.DataSourceRef = &corev1.TypedObjectReference{APIGroup: from.APIGroup, Kind: from.Kind, Name: from.Name}
+	case ref != nil && from == nil && deref(ref.Namespace) == "":
+		s.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ref.APIGroup, Kind: ref.Kind, Name: ref.Name}
+	}
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// checkDataSource checks a source of the data of a claim.
+func checkDataSource(f *findings, path *field.Path, group *string, kind, name string) {
+	f.filled(path.Child("name"), name)
+	f.filled(path.Child("kind"), kind)
+	if deref(group) != "" {
+		f.each(path.Child("apiGroup"), *group, utilvalidation.IsDNS1123Subdomain(*group))
+	} else if kind != "PersistentVolumeClaim" {
+		f.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+	}
+}
+
+// checkDataSources checks the source of the data of a claim.
+func checkDataSources(f *findings, path *field.Path, s *corev1.PersistentVolumeClaimSpec) {
+	from, ref := s.DataSource, s.DataSourceRef
+	if from != nil {
+		checkDataSource(f, path.Child("dataSource"), from.APIGroup, from.Kind, from.Name)
+	}
+	if ref != nil {
+		checkDataSource(f, path.Child("dataSourceRef"), ref.APIGroup, ref.Kind, ref.Name)
+	}
+	if from != nil && ref != nil && (from.Kind != ref.Kind || from.Name != ref.Name || deref(from.APIGroup) != deref(ref.APIGroup)) {
+		f.invalid(path, path.Child("dataSource"), "must match dataSourceRef")
+	}
+}
 
 // checkClaim checks a claim.
 func checkClaim(f *findings, next, old *corev1.PersistentVolumeClaim) {
@@ -20,11 +82,12 @@ func checkClaim(f *findings, next, old *corev1.PersistentVolumeClaim) {
 		return
 	}
 	asked, before := next.Spec.DeepCopy(), old.Spec.DeepCopy()
+	fillSources(before)
 	if before.VolumeName == "" {
 		before.VolumeName = asked.VolumeName
 	}
 	if before.StorageClassName == nil {
-		before.StorageClassName = asked.StorageClassName // a default class that comes later
+		asked.StorageClassName = nil // a default class that comes later
 	}
 	if next.Status.Phase == corev1.ClaimBound && asked.Resources.Requests != nil {
 		asked.Resources.Requests[corev1.ResourceStorage] = old.Spec.Resources.Requests[corev1.ResourceStorage]
@@ -71,6 +134,7 @@ func checkClaimSpec(f *findings, path *field.Path, s *corev1.PersistentVolumeCla
 	}
 	checkClass(f, path.Child("storageClassName"), s.StorageClassName)
 	supportedIf(f, path.Child("volumeMode"), s.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)
+	checkDataSources(f, path, s)
 	checkClass(f, path.Child("volumeAttributesClassName"), s.VolumeAttributesClassName)
 }
 

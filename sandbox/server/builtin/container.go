@@ -75,6 +75,7 @@ func checkContainer(f *findings, path *field.Path, c *corev1.Container, volumes 
 	checkMounts(f, path.Child("volumeMounts"), c.VolumeMounts, volumes)
 	oneOf(f, path.Child("imagePullPolicy"), c.ImagePullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
 	checkResources(f, path.Child("resources"), c.Resources)
+	checkContainerSecurity(f, path.Child("securityContext"), c.SecurityContext)
 }
 
 // checkPorts checks the ports of a container.

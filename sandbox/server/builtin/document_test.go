@@ -85,6 +85,10 @@ func TestEnumerationsHaveTheirValues(t *testing.T) {
 	if got := fmt.Sprint(modes.Items.Schema.Enum); got != "[ReadOnlyMany ReadWriteMany ReadWriteOnce ReadWriteOncePod]" {
 		t.Errorf("an access mode is one of %s", got)
 	}
+	policy := core.Components.Schemas["io.k8s.api.core.v1.PodSpec"].Properties["restartPolicy"]
+	if got := fmt.Sprint(policy.Enum); got != "[Always Never OnFailure]" {
+		t.Errorf("the policy of restarts is one of %s", got)
+	}
 	if image := core.Components.Schemas["io.k8s.api.core.v1.Container"].Properties["image"]; image.Enum != nil || strings.Contains(image.Description, "enum") {
 		t.Errorf("an image is %v", image)
 	}

@@ -19,8 +19,15 @@ type findings struct {
 	last field.ErrorList
 }
 
-// all returns the errors in the order of the API server.
-func (f *findings) all() field.ErrorList { return append(f.list, f.last...) }
+// all returns the errors in the order of the API server, each once.
+func (f *findings) all() (out field.ErrorList) {
+	for _, err := range append(f.list, f.last...) {
+		if !slices.ContainsFunc(out, func(known *field.Error) bool { return known.Error() == err.Error() }) {
+			out = append(out, err)
+		}
+	}
+	return out
+}
 
 func (f *findings) add(errs field.ErrorList) { f.list = append(f.list, errs...) }
 

@@ -37,9 +37,6 @@ func (f *form) Decode(object, stored map[string]any) (unknown []string, err erro
 		return nil, err
 	}
 	f.rule.fill(into)
-	if _, found := same["spec"]; stored != nil && f.rule.keep != nil && !found {
-		f.rule.keep(into, f.typed(stored))
-	}
 	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(into)
 	if err != nil {
 		return nil, err
@@ -90,6 +87,16 @@ func (f *form) Begin(object map[string]any) error {
 	return replace(object, into, managed)
 }
 
+// Keep sets what a real server keeps of a stored object. See [server.Typed].
+func (f *form) Keep(object, stored map[string]any) error {
+	if f.rule.keep == nil || f.rule.apart && reflect.DeepEqual(object["spec"], stored["spec"]) {
+		return nil
+	}
+	managed, into := server.SetAside(object), f.typed(object)
+	f.rule.keep(into, f.typed(stored))
+	return replace(object, into, managed)
+}
+
 // Convert brings an object into another version of its kind. See [server.Versioned].
 func (f *form) Convert(object map[string]any, version string) {
 	from, err := scheme.Scheme.New(f.kind)
@@ -133,23 +140,43 @@ func (f *form) Prune(map[string]any) ([]string, error) { return nil, nil }
 func (f *form) Default(map[string]any) {}
 
 // Create returns why an object cannot be created.
-func (f *form) Create(_ context.Context, object map[string]any) field.ErrorList {
+func (f *form) Create(ctx context.Context, object map[string]any) field.ErrorList {
 	next, found := f.typed(object), &findings{}
-	f.metadata(found, next, true)
+	if !f.rule.late {
+		f.metadata(found, next, true)
+	}
 	f.rule.check(found, next, nil)
-	return found.all()
+	if f.rule.late && len(found.all()) == 0 {
+		f.metadata(found, next, true)
+	}
+	errs := found.all()
+	if len(errs) == 0 {
+		f.rule.addWarnings(ctx, next, nil)
+	}
+	return errs
 }
 
 // Update returns why an object cannot take the place of a stored one.
-func (f *form) Update(_ context.Context, object, stored map[string]any) field.ErrorList {
+func (f *form) Update(ctx context.Context, object, stored map[string]any) field.ErrorList {
 	next, old, found := f.typed(object), f.typed(stored), &findings{}
 	f.metadata(found, next, false)
 	f.rule.check(found, next, old)
-	return found.all()
+	errs := found.all()
+	if len(errs) == 0 {
+		f.rule.addWarnings(ctx, next, old)
+	}
+	return errs
 }
 
-// UpdateStatus returns why an object cannot be stored after a write that changed the status alone. Its spec was checked before.
-func (f *form) UpdateStatus(_ context.Context, object, _ map[string]any) field.ErrorList {
+// UpdatePart returns why an object cannot be stored after a write that changed a part of it alone. When that is the status, the
+// spec was checked before.
+func (f *form) UpdatePart(_ context.Context, part string, object, stored map[string]any) field.ErrorList {
+	if part != "status" && f.rule.part != nil {
+		next, found := f.typed(object), &findings{}
+		f.metadata(found, next, false)
+		f.rule.part(found, part, next, f.typed(stored))
+		return found.all()
+	}
 	next, found := &metav1.ObjectMeta{}, &findings{}
 	fields, _ := object["metadata"].(map[string]any)
 	whole := map[string]any{"metadata": fields}
@@ -169,8 +196,8 @@ func (f *form) metadata(found *findings, o any, fresh bool) {
 		return // a kind without metadata has none to check
 	}
 	name := f.rule.name
-	if !fresh {
+	if !fresh && !f.rule.renamed {
 		name = anyName
 	}
-	found.add(validateMetadata(m, name))
+	found.add(validateMetadata(m, name, f.rule.domainless))
 }

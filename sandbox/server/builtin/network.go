@@ -180,6 +180,10 @@ func checkNetworkPolicy(f *findings, next, _ *networkingv1.NetworkPolicy) {
 	for i, rule := range s.Egress {
 		checkPeers(f, spec().Child("egress").Index(i).Child("to"), rule.To)
 	}
+	if types := spec().Child("policyTypes"); len(s.PolicyTypes) > 2 {
+		f.invalid(types, s.PolicyTypes, "may not specify more than two policyTypes")
+		return
+	}
 	for i, each := range s.PolicyTypes {
 		supported(f, spec().Child("policyTypes").Index(i), each, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
 	}
@@ -193,10 +197,32 @@ func checkPeers(f *findings, path *field.Path, peers []networkingv1.NetworkPolic
 			f.required(at, "must specify a peer")
 		case p.IPBlock != nil && (p.PodSelector != nil || p.NamespaceSelector != nil):
 			f.forbidden(at, "may not specify both ipBlock and another peer")
-		case p.IPBlock != nil && f.filled(at.Child("ipBlock", "cidr"), p.IPBlock.CIDR):
-			if _, err := netip.ParsePrefix(p.IPBlock.CIDR); err != nil {
-				f.invalid(at.Child("ipBlock", "cidr"), p.IPBlock.CIDR, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
-			}
+		case p.IPBlock != nil:
+			checkBlock(f, at.Child("ipBlock"), p.IPBlock)
 		}
 	}
+}
+
+// checkBlock checks a range of addresses and the ranges that it leaves out.
+func checkBlock(f *findings, path *field.Path, b *networkingv1.IPBlock) {
+	if !f.filled(path.Child("cidr"), b.CIDR) {
+		return
+	}
+	whole, valid := checkRange(f, path.Child("cidr"), b.CIDR)
+	for i, text := range b.Except {
+		at := path.Child("except").Index(i)
+		part, ok := checkRange(f, at, text)
+		if valid && ok && (!whole.Contains(part.Addr()) || part.Bits() <= whole.Bits()) {
+			f.invalid(at, text, "must be a strict subset of `cidr`")
+		}
+	}
+}
+
+// checkRange checks a range of addresses, and returns it if it is valid.
+func checkRange(f *findings, path *field.Path, text string) (netip.Prefix, bool) {
+	out, err := netip.ParsePrefix(text)
+	if err != nil {
+		f.invalid(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
+	}
+	return out, err == nil
 }

@@ -28,14 +28,17 @@ func checkPodSpec(f *findings, path *field.Path, s *corev1.PodSpec) {
 	volumes := checkVolumes(f, path.Child("volumes"), s.Volumes)
 	checkContainers(f, path.Child("containers"), s, volumes)
 	checkInitContainers(f, path.Child("initContainers"), s, volumes)
+	checkEphemeralContainers(f, path.Child("ephemeralContainers"), s, volumes)
 	oneOf(f, path.Child("restartPolicy"), s.RestartPolicy, corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
 	oneOf(f, path.Child("dnsPolicy"), s.DNSPolicy,
 		corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone)
 	f.add(metav1validation.ValidateLabels(s.NodeSelector, path.Child("nodeSelector")))
+	checkSecurity(f, path.Child("securityContext"), s.SecurityContext)
 	for i, secret := range s.ImagePullSecrets {
 		f.filled(path.Child("imagePullSecrets").Index(i).Child("name"), secret.Name)
 	}
 	checkAffinity(f, path.Child("affinity"), s.Affinity)
+	checkNames(f, path.Child("dnsConfig"), s)
 	checkSpread(f, path.Child("topologySpreadConstraints"), s.TopologySpreadConstraints)
 	checkPodNames(f, path, s)
 	checkTolerations(f, path.Child("tolerations"), s.Tolerations)
@@ -46,6 +49,17 @@ func checkPodSpec(f *findings, path *field.Path, s *corev1.PodSpec) {
 		f.each(path.Child("runtimeClassName"), *s.RuntimeClassName, validation.NameIsDNSSubdomain(*s.RuntimeClassName, false))
 	}
 	supportedIf(f, path.Child("preemptionPolicy"), s.PreemptionPolicy, corev1.PreemptLowerPriority, corev1.PreemptNever)
+}
+
+// checkNames checks that a Pod without the cluster's names has others.
+func checkNames(f *findings, path *field.Path, s *corev1.PodSpec) {
+	switch {
+	case s.DNSPolicy != corev1.DNSNone:
+	case s.DNSConfig == nil:
+		f.required(path, "must provide `dnsConfig` when `dnsPolicy` is None")
+	case len(s.DNSConfig.Nameservers) == 0:
+		f.required(path.Child("nameservers"), "must provide at least one DNS nameserver when `dnsPolicy` is None")
+	}
 }
 
 // checkPodNames checks the names in a Pod's spec, and its deadline, which comes among them.
@@ -72,6 +86,9 @@ func checkPod(f *findings, next, old *corev1.Pod) {
 	checkPodSpec(f, spec(), &next.Spec)
 	notNegativeIf(f, spec().Child("terminationGracePeriodSeconds"), next.Spec.TerminationGracePeriodSeconds)
 	if old == nil {
+		if len(next.Spec.EphemeralContainers) > 0 {
+			f.forbidden(spec().Child("ephemeralContainers"), "cannot be set on create")
+		}
 		return
 	}
 	checkPodChange(f, next, old)

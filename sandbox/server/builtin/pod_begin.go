@@ -47,43 +47,15 @@ func fillRequests(r *corev1.ResourceRequirements) {
 	}
 }
 
-// notReady is how many seconds a Pod stays on a node that is not ready, unless it says so itself.
-const notReady = 300
-
-// beginPod gives a new Pod its first status, and what the admission of every cluster adds.
+// beginPod gives a new Pod its first status.
 func beginPod(p *corev1.Pod) {
 	p.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: quality(&p.Spec)}
 	s := &p.Spec
-	orElse(&s.ServiceAccountName, "default")
-	s.DeprecatedServiceAccount = s.ServiceAccountName
-	initial(&s.Priority, 0)
-	initial(&s.PreemptionPolicy, corev1.PreemptLowerPriority)
-	tolerate(s)
-}
-
-// keepPod gives a Pod what admission adds at each change: a template that lists tolerations replaces those that were added before.
-func keepPod(next, old *corev1.Pod) {
-	s := &next.Spec
-	if s.Priority == nil {
-		s.Priority = old.Spec.Priority
-	}
-	if s.PreemptionPolicy == nil {
-		s.PreemptionPolicy = old.Spec.PreemptionPolicy
-	}
-	tolerate(s)
-}
-
-// tolerate lets a Pod stay for some time on a node that is not ready.
-func tolerate(s *corev1.PodSpec) {
-	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
-		tolerated := slices.ContainsFunc(s.Tolerations, func(t corev1.Toleration) bool {
-			return (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
-		})
-		if !tolerated {
-			s.Tolerations = append(s.Tolerations, corev1.Toleration{
-				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(notReady)),
-			})
-		}
+	if len(s.SchedulingGates) > 0 {
+		p.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+			Message: "Scheduling is blocked due to non-empty scheduling gates",
+		}}
 	}
 }
 

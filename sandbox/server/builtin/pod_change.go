@@ -5,12 +5,14 @@ package builtin
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/diff"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -35,7 +37,9 @@ func checkPodChange(f *findings, next, old *corev1.Pod) {
 			}
 		}
 	}
-	checkDeadline(f, next.Spec.ActiveDeadlineSeconds, old.Spec.ActiveDeadlineSeconds)
+	if !checkDeadline(f, next.Spec.ActiveDeadlineSeconds, old.Spec.ActiveDeadlineSeconds) {
+		return // a real server looks no further
+	}
 	checkAddedTolerations(f, next.Spec.Tolerations, old.Spec.Tolerations)
 	checkGates(f, next.Spec.SchedulingGates, old.Spec.SchedulingGates)
 	if equality.Semantic.DeepEqual(next.Spec, old.Spec) {
@@ -62,16 +66,21 @@ func withOldFields(s, old *corev1.PodSpec) *corev1.PodSpec {
 	return s
 }
 
-// checkDeadline checks that a deadline comes no later than before.
-func checkDeadline(f *findings, next, old *int64) {
+// checkDeadline checks that a deadline comes no later than before. It reports whether the rest of the Pod is to be checked.
+func checkDeadline(f *findings, next, old *int64) bool {
 	path := spec().Child("activeDeadlineSeconds")
 	switch {
-	case old == nil:
+	case next == nil && old == nil:
 	case next == nil:
 		f.invalid(path, next, "must not update from a positive integer to nil value")
-	case *old < *next:
+	case *next < 0 || *next > math.MaxInt32:
+		f.invalid(path, *next, utilvalidation.InclusiveRangeError(0, math.MaxInt32))
+		return false
+	case old != nil && *old < *next:
 		f.invalid(path, *next, "must be less than or equal to previous value")
+		return false
 	}
+	return true
 }
 
 // checkAddedTolerations checks that no toleration is gone; only its time can change.

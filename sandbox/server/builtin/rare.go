@@ -77,10 +77,28 @@ func checkPriorityClass(f *findings, next, old *schedulingv1.PriorityClass) {
 		f.fixed(field.NewPath("preemptionPolicy"), next.PreemptionPolicy, old.PreemptionPolicy)
 		return
 	}
-	if next.Value > highest && !strings.HasPrefix(next.Name, "system-") {
-		f.forbidden(field.NewPath("value"), fmt.Sprintf("maximum allowed value of a user defined priority is %d", highest))
+	if !strings.HasPrefix(next.Name, "system-") {
+		if next.Value > highest {
+			f.forbidden(field.NewPath("value"), fmt.Sprintf("maximum allowed value of a user defined priority is %d", highest))
+		}
+	} else if wrong := notOfSystem(next); wrong != "" {
+		f.forbidden(field.NewPath("metadata", "name"), "priority class names with 'system-' prefix are reserved for system use only. error: "+wrong)
 	}
 	supportedIf(f, field.NewPath("preemptionPolicy"), next.PreemptionPolicy, corev1.PreemptLowerPriority, corev1.PreemptNever)
+}
+
+// notOfSystem returns why a PriorityClass is none of the two that a cluster has for its own programs, or nothing.
+func notOfSystem(c *schedulingv1.PriorityClass) string {
+	values := map[string]int32{"system-cluster-critical": 2 * highest, "system-node-critical": 2*highest + 1000}
+	switch value, known := values[c.Name]; {
+	case !known:
+		return c.Name + " is not a known system priority class"
+	case c.Value != value:
+		return fmt.Sprintf("value of %s PriorityClass must be %d", c.Name, value)
+	case c.GlobalDefault:
+		return fmt.Sprintf("globalDefault of %s PriorityClass must be false", c.Name)
+	}
+	return ""
 }
 
 func checkLease(f *findings, next, _ *coordinationv1.Lease) {
@@ -89,6 +107,12 @@ func checkLease(f *findings, next, _ *coordinationv1.Lease) {
 	}
 	notNegativeIf(f, spec().Child("leaseTransitions"), next.Spec.LeaseTransitions)
 }
+
+// beginLease drops the fields by which the server would choose the holder of a Lease: that is off by default.
+func beginLease(l *coordinationv1.Lease) { l.Spec.Strategy, l.Spec.PreferredHolder = nil, nil }
+
+// keepLease is beginLease for an update.
+func keepLease(next, _ *coordinationv1.Lease) { beginLease(next) }
 
 func checkEvent(f *findings, next, _ *corev1.Event) {
 	checkEventOf(f, eventsv1.Event{

@@ -14,7 +14,6 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func fillNamespace(n *corev1.Namespace) {
@@ -82,6 +81,9 @@ func fillEndpoints(e *corev1.Endpoints) {
 }
 
 func fillEndpointSlice(s *discoveryv1.EndpointSlice) {
+	if len(s.Endpoints) == 0 {
+		s.Endpoints = nil // a real server stores no empty list
+	}
 	for i := range s.Ports {
 		initial(&s.Ports[i].Name, "")
 		initial(&s.Ports[i].Protocol, corev1.ProtocolTCP)
@@ -116,20 +118,28 @@ func fillPriorityClass(c *schedulingv1.PriorityClass) {
 }
 
 // beginVolume says since when a new volume has its phase.
-func beginVolume(v *corev1.PersistentVolume) { v.Status.LastPhaseTransitionTime = new(metav1.Now()) }
+func beginVolume(v *corev1.PersistentVolume) {
+	v.Status.LastPhaseTransitionTime = v.CreationTimestamp.DeepCopy()
+}
 
 // templates is the annotation that counts the templates which a DaemonSet has had.
 const templates = appsv1.DeprecatedTemplateGeneration
 
-func beginDaemonSet(d *appsv1.DaemonSet) { count(d, 1) }
+func beginDaemonSet(d *appsv1.DaemonSet) { count(d, max(1, counted(d))) }
 
 // keepDaemonSet counts a changed template.
 func keepDaemonSet(next, old *appsv1.DaemonSet) {
-	n, _ := strconv.Atoi(old.Annotations[templates])
+	n := counted(old)
 	if !equality.Semantic.DeepEqual(next.Spec.Template, old.Spec.Template) {
 		n++
 	}
 	count(next, n)
+}
+
+// counted returns how many templates a DaemonSet has had; 0 if a client has sent no number.
+func counted(d *appsv1.DaemonSet) int {
+	n, _ := strconv.Atoi(d.Annotations[templates])
+	return n
 }
 
 func count(d *appsv1.DaemonSet, n int) {

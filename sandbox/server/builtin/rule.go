@@ -17,6 +17,8 @@ import (
 type rule struct {
 	// name says what is wrong with a name.
 	name validation.ValidateNameFunc
+	// domainless: finalizers need no domain. A real server forgets to check them in some groups.
+	domainless bool
 	// begin completes an object that is to be created, and keep one that takes the place of a stored one.
 	begin func(next any)
 	keep  func(next, old any)
@@ -24,24 +26,40 @@ type rule struct {
 	fill func(any)
 	// check says what is wrong with an object; old is nil for a new one.
 	check func(f *findings, next, old any)
+	// warn says what is doubtful about a valid object; old is nil for a new one. It may be nil.
+	warn func(next, old any) []string
+	// late: metadata are checked once nothing else is wrong.
+	late bool
+	// renamed: the name, and the prefix of a generated one, are checked again in an update.
+	renamed bool
+	// names is what the name of an object is used for that takes labels of DNS alone; empty if that is nothing.
+	names string
+	// part is check after a write of a part of the spec by a subresource.
+	part func(f *findings, part string, next, old any)
 	// apart: the defaults of the spec, of the status and of the metadata do not depend on each other, and keep is about the spec alone.
 	apart bool
 }
 
 // of returns the rule of a kind whose Go type is T. Any function may be nil.
 type of[T any] struct {
-	name  validation.ValidateNameFunc
-	begin func(next *T)
-	keep  func(next, old *T)
-	fill  func(*T)
-	check func(f *findings, next, old *T)
-	apart bool
+	name       validation.ValidateNameFunc
+	domainless bool
+	begin      func(next *T)
+	keep       func(next, old *T)
+	fill       func(*T)
+	check      func(f *findings, next, old *T)
+	warn       func(next, old *T) []string
+	part       func(f *findings, part string, next, old *T)
+	apart      bool
+	names      string
+	renamed    bool
+	late       bool
 }
 
 // plain returns the rule without the type.
 func (r of[T]) plain() rule {
 	out := rule{
-		name: r.name, fill: func(any) {}, check: func(*findings, any, any) {}, apart: r.apart,
+		name: r.name, domainless: r.domainless, names: r.names, renamed: r.renamed, late: r.late, fill: func(any) {}, check: func(*findings, any, any) {}, apart: r.apart,
 	}
 	if r.name == nil {
 		out.name = validation.NameIsDNSSubdomain
@@ -54,6 +72,15 @@ func (r of[T]) plain() rule {
 	}
 	if r.fill != nil {
 		out.fill = func(o any) { r.fill(o.(*T)) }
+	}
+	if r.warn != nil {
+		out.warn = func(next, old any) []string {
+			before, _ := old.(*T)
+			return r.warn(next.(*T), before)
+		}
+	}
+	if r.part != nil {
+		out.part = func(f *findings, part string, next, old any) { r.part(f, part, next.(*T), old.(*T)) }
 	}
 	if r.check != nil {
 		out.check = func(f *findings, next, old any) {
@@ -73,11 +100,11 @@ func plainFinalizers() []string {
 }
 
 // validateMetadata returns what is wrong with metadata. The server has checked the namespace.
-func validateMetadata(m metav1.Object, name validation.ValidateNameFunc) field.ErrorList {
+func validateMetadata(m metav1.Object, name validation.ValidateNameFunc, domainless bool) field.ErrorList {
 	path := field.NewPath("metadata")
 	out := validation.ValidateObjectMetaAccessor(m, m.GetNamespace() != "", name, path)
 	for i, name := range m.GetFinalizers() {
-		if !strings.Contains(name, "/") && !slices.Contains(plainFinalizers(), name) {
+		if !domainless && !strings.Contains(name, "/") && !slices.Contains(plainFinalizers(), name) {
 			out = append(out, field.Invalid(path.Child("finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
 		}
 	}

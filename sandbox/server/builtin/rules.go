@@ -9,6 +9,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -22,11 +23,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// rule returns the rule of a kind. Most have one in their group's function.
-func (k *Kinds) rule(kind schema.GroupVersionKind) rule {
+// podNames is what the names of controllers of Pods are used for.
+const podNames = "Pod names and hostnames"
+
+// ruleOf returns the rule of a kind. Most have one in their group's function.
+func ruleOf(kind schema.GroupVersionKind) rule {
 	switch kind.GroupVersion().String() {
 	case "v1":
-		return k.core(kind.Kind)
+		return core(kind.Kind)
 	case "apps/v1", "batch/v1":
 		return workload(kind.Kind)
 	case "rbac.authorization.k8s.io/v1":
@@ -34,17 +38,22 @@ func (k *Kinds) rule(kind schema.GroupVersionKind) rule {
 	case "admissionregistration.k8s.io/v1":
 		return admission(kind.Kind)
 	case "autoscaling/v1":
+		if kind.Kind == "Scale" {
+			return of[autoscalingv1.Scale]{}.plain()
+		}
 		return of[autoscalingv1.HorizontalPodAutoscaler]{fill: func(h *autoscalingv1.HorizontalPodAutoscaler) { initial(&h.Spec.MinReplicas, 1) }}.plain()
 	case "autoscaling/v2":
 		return of[autoscalingv2.HorizontalPodAutoscaler]{fill: fillAutoscaler, check: checkAutoscaler}.plain()
+	case "certificates.k8s.io/v1":
+		return of[certificatesv1.CertificateSigningRequest]{keep: keepRequest, check: checkRequest}.plain()
 	case "coordination.k8s.io/v1":
-		return of[coordinationv1.Lease]{check: checkLease}.plain()
+		return of[coordinationv1.Lease]{domainless: true, begin: beginLease, keep: keepLease, check: checkLease}.plain()
 	case "discovery.k8s.io/v1":
 		return of[discoveryv1.EndpointSlice]{fill: fillEndpointSlice}.plain()
 	case "events.k8s.io/v1":
 		return of[eventsv1.Event]{check: checkNewEvent}.plain()
 	case "policy/v1":
-		return of[policyv1.PodDisruptionBudget]{check: checkBudget}.plain()
+		return of[policyv1.PodDisruptionBudget]{name: roleName, domainless: true, late: true, check: checkBudget}.plain()
 	case "scheduling.k8s.io/v1":
 		return of[schedulingv1.PriorityClass]{fill: fillPriorityClass, check: checkPriorityClass}.plain()
 	}
@@ -52,12 +61,12 @@ func (k *Kinds) rule(kind schema.GroupVersionKind) rule {
 }
 
 // core returns the rule of a kind of the core group.
-func (k *Kinds) core(kind string) rule {
+func core(kind string) rule {
 	switch kind {
 	case "ConfigMap":
-		return of[corev1.ConfigMap]{fill: fillConfigMap, check: checkConfigMap}.plain()
+		return of[corev1.ConfigMap]{renamed: true, fill: fillConfigMap, check: checkConfigMap}.plain()
 	case "Endpoints":
-		return of[corev1.Endpoints]{fill: fillEndpoints}.plain() //nolint:staticcheck // clients still write them
+		return of[corev1.Endpoints]{renamed: true, fill: fillEndpoints}.plain() //nolint:staticcheck // clients still write them
 	case "Event":
 		return of[corev1.Event]{check: checkEvent}.plain()
 	case "LimitRange":
@@ -67,39 +76,45 @@ func (k *Kinds) core(kind string) rule {
 	case "Node":
 		return of[corev1.Node]{fill: fillNode, apart: true}.plain()
 	case "PersistentVolume":
-		return of[corev1.PersistentVolume]{fill: fillPersistentVolume, begin: beginVolume, check: checkPersistentVolume}.plain()
+		return of[corev1.PersistentVolume]{renamed: true, fill: fillPersistentVolume, begin: beginVolume, check: checkPersistentVolume}.plain()
 	case "PersistentVolumeClaim":
-		return of[corev1.PersistentVolumeClaim]{fill: fillClaim, check: checkClaim, apart: true}.plain()
-	case "Pod":
-		return of[corev1.Pod]{fill: fillPod, begin: beginPod, keep: keepPod, check: checkPod, apart: true}.plain()
-	case "PodTemplate":
-		return of[corev1.PodTemplate]{fill: func(t *corev1.PodTemplate) { fillPodSpec(&t.Template.Spec) }}.plain()
-	case "ReplicationController":
-		return of[corev1.ReplicationController]{fill: fillController, check: checkController}.plain()
+		return of[corev1.PersistentVolumeClaim]{renamed: true, fill: fillClaim, begin: beginClaim, keep: keepClaim, check: checkClaim, apart: true}.plain()
+	case "Pod", "PodTemplate", "ReplicationController":
+		return workload(kind)
 	case "ResourceQuota":
 		return of[corev1.ResourceQuota]{fill: fillQuota}.plain()
 	case "Secret":
-		return of[corev1.Secret]{fill: fillSecret, check: checkSecret}.plain()
+		return of[corev1.Secret]{renamed: true, fill: fillSecret, check: checkSecret}.plain()
+	case "ServiceAccount":
+		return of[corev1.ServiceAccount]{renamed: true}.plain()
 	case "Service":
 		return of[corev1.Service]{
-			name: validation.NameIsDNSLabel, fill: fillService, begin: k.addresses.begin, keep: k.addresses.keep, check: checkService,
+			name: validation.NameIsDNSLabel, fill: fillService, begin: beginService, keep: keepService, check: checkService,
+			warn: warnService,
 		}.plain()
 	}
 	return of[any]{}.plain()
 }
 
+// workload returns the rule of a kind that is a Pod, or makes some.
 func workload(kind string) rule {
 	switch kind {
 	case "CronJob":
-		return of[batchv1.CronJob]{fill: fillCronJob, check: checkCronJob, apart: true}.plain()
+		return of[batchv1.CronJob]{names: podNames, fill: fillCronJob, check: checkCronJob, apart: true}.plain()
 	case "DaemonSet":
 		return of[appsv1.DaemonSet]{fill: fillDaemonSet, begin: beginDaemonSet, keep: keepDaemonSet, check: checkDaemonSet}.plain()
 	case "Deployment":
-		return of[appsv1.Deployment]{fill: fillDeployment, check: checkDeployment, apart: true}.plain()
+		return of[appsv1.Deployment]{names: podNames, fill: fillDeployment, check: checkDeployment, apart: true}.plain()
 	case "Job":
-		return of[batchv1.Job]{fill: fillJob, begin: beginJob, check: checkJob}.plain()
+		return of[batchv1.Job]{names: podNames, fill: fillJob, begin: beginJob, check: checkJob}.plain()
+	case "Pod":
+		return of[corev1.Pod]{renamed: true, names: "the Pod's hostname", fill: fillPod, begin: beginPod, check: checkPod, part: checkPodPart, apart: true}.plain()
+	case "PodTemplate":
+		return of[corev1.PodTemplate]{fill: func(t *corev1.PodTemplate) { fillPodSpec(&t.Template.Spec) }}.plain()
+	case "ReplicationController":
+		return of[corev1.ReplicationController]{names: podNames, fill: fillController, check: checkController}.plain()
 	case "ReplicaSet":
-		return of[appsv1.ReplicaSet]{fill: fillReplicaSet, check: checkReplicaSet, apart: true}.plain()
+		return of[appsv1.ReplicaSet]{names: podNames, fill: fillReplicaSet, check: checkReplicaSet, apart: true}.plain()
 	case "StatefulSet":
 		return of[appsv1.StatefulSet]{name: validation.NameIsDNSLabel, fill: fillStatefulSet, check: checkStatefulSet, apart: true}.plain()
 	}
@@ -127,15 +142,15 @@ func access(kind string) rule {
 func admission(kind string) rule {
 	switch kind {
 	case "MutatingWebhookConfiguration":
-		return of[admissionv1.MutatingWebhookConfiguration]{fill: fillMutating, check: checkMutating}.plain()
+		return of[admissionv1.MutatingWebhookConfiguration]{domainless: true, fill: fillMutating, check: checkMutating}.plain()
 	case "ValidatingAdmissionPolicy":
-		return of[admissionv1.ValidatingAdmissionPolicy]{fill: fillPolicy}.plain()
+		return of[admissionv1.ValidatingAdmissionPolicy]{domainless: true, fill: fillPolicy}.plain()
 	case "ValidatingAdmissionPolicyBinding":
-		return of[admissionv1.ValidatingAdmissionPolicyBinding]{fill: func(b *admissionv1.ValidatingAdmissionPolicyBinding) {
+		return of[admissionv1.ValidatingAdmissionPolicyBinding]{domainless: true, fill: func(b *admissionv1.ValidatingAdmissionPolicyBinding) {
 			fillMatches(b.Spec.MatchResources)
 		}}.plain()
 	case "ValidatingWebhookConfiguration":
-		return of[admissionv1.ValidatingWebhookConfiguration]{fill: fillValidating, check: checkValidating}.plain()
+		return of[admissionv1.ValidatingWebhookConfiguration]{domainless: true, fill: fillValidating, check: checkValidating}.plain()
 	}
 	return of[any]{}.plain()
 }
@@ -143,7 +158,7 @@ func admission(kind string) rule {
 func other(kind string) rule {
 	switch kind {
 	case "CSIDriver.storage.k8s.io":
-		return of[storagev1.CSIDriver]{fill: fillCSIDriver}.plain()
+		return of[storagev1.CSIDriver]{fill: fillCSIDriver, warn: warnCSIDriver}.plain()
 	case "Ingress.networking.k8s.io":
 		return of[networkingv1.Ingress]{check: checkIngress}.plain()
 	case "IngressClass.networking.k8s.io":

@@ -30,7 +30,7 @@ type endpoint struct {
 
 func newServer(t testing.TB) endpoint {
 	t.Helper()
-	s := server.New(server.Settings{AllKinds: true, Schemas: schemas{builtin.New()}})
+	s := server.New(server.Settings{AllKinds: true, Admission: true, Controllers: true, Schemas: schemas{builtin.New()}})
 	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://memory", Transport: s.Admin(), QPS: -1})
 	if err != nil {
 		t.Fatalf("making the client: %v", err)

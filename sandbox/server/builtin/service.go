@@ -33,10 +33,32 @@ func checkService(f *findings, next, old *corev1.Service) {
 	}
 	oneOf(f, path.Child("sessionAffinity"), s.SessionAffinity, corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)
 	checkAddresses(f, path, s)
+	for i, address := range s.ExternalIPs {
+		f.add(utilvalidation.IsValidIP(path.Child("externalIPs").Index(i), address))
+	}
 	oneOf(f, path.Child("type"), s.Type,
 		corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)
 	checkSamePorts(f, path.Child("ports"), s)
 	checkTraffic(f, path, s)
+	if len(f.list) == 0 {
+		checkStack(f, path, s)
+	}
+}
+
+// checkStack checks the families of the addresses, which a real server does once a Service is valid. Its cluster has one family.
+func checkStack(f *findings, path *field.Path, s *corev1.ServiceSpec) {
+	switch at := path.Child("ipFamilyPolicy"); {
+	case s.IPFamilyPolicy == nil:
+	case *s.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack && len(s.IPFamilies) > 1:
+		f.invalid(at, *s.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified")
+	case *s.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack && !isFree(s):
+		f.invalid(at, *s.IPFamilyPolicy, "this cluster is not configured for dual-stack services")
+	}
+	for i, family := range s.IPFamilies {
+		if family == corev1.IPv6Protocol && !isFree(s) {
+			f.invalid(path.Child("ipFamilies").Index(i), family, "not configured on this cluster")
+		}
+	}
 }
 
 // checkServiceType checks what a type of Service requires and excludes.

@@ -4,63 +4,51 @@
 package builtin
 
 import (
-	"net/netip"
-	"sync"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// addresses gives Services addresses in the cluster and ports of nodes, as the API server does at once.
-type addresses struct {
-	mu   sync.Mutex
-	last netip.Addr
-	port int32
-}
-
-// The first address and the first port of nodes are those of a usual cluster; some before them have other uses.
-func newAddresses() *addresses {
-	return &addresses{last: netip.AddrFrom4([4]byte{10, 96, 0, 10}), port: 29999}
-}
-
-// begin gives a Service what it lacks.
-func (a *addresses) begin(s *corev1.Service) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if s.Spec.Type == corev1.ServiceTypeExternalName {
-		return
-	}
+// beginService sets the families of a Service's addresses. The server gives it the addresses.
+func beginService(s *corev1.Service) {
 	if len(s.Spec.ClusterIPs) == 0 && s.Spec.ClusterIP != "" {
 		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
 	}
-	if s.Spec.ClusterIP == "" {
-		a.last = a.last.Next()
-		s.Spec.ClusterIP = a.last.String()
-		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
-	} else if used, err := netip.ParseAddr(s.Spec.ClusterIP); err == nil && a.last.Less(used) && used.As4()[0] == 10 {
-		a.last = used
-	}
-	if s.Spec.ClusterIP == corev1.ClusterIPNone && len(s.Spec.Selector) == 0 && len(s.Spec.IPFamilies) == 0 {
-		initial(&s.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyRequireDualStack) // its addresses can be of any family
-		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
-	}
-	if len(s.Spec.IPFamilies) == 0 {
-		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
-	}
-	initial(&s.Spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
-	if !hasNodePorts(s) {
-		return
-	}
-	for i := range s.Spec.Ports {
-		if at := &s.Spec.Ports[i].NodePort; *at == 0 {
-			a.port++
-			*at = a.port
-		}
+	if hasAddress(&s.Spec) {
+		fillFamilies(s)
 	}
 }
 
-// keep gives a Service what the stored one has been given.
-func (a *addresses) keep(next, old *corev1.Service) {
+// fillFamilies sets the families of the addresses of a Service that has some.
+func fillFamilies(s *corev1.Service) {
+	free := isFree(&s.Spec)
+	if free {
+		initial(&s.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyRequireDualStack)
+	}
+	initial(&s.Spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	if len(s.Spec.IPFamilies) == 0 {
+		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	}
+	if free && len(s.Spec.IPFamilies) == 1 && *s.Spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
+		other := corev1.IPv6Protocol
+		if s.Spec.IPFamilies[0] == other {
+			other = corev1.IPv4Protocol
+		}
+		s.Spec.IPFamilies = append(s.Spec.IPFamilies, other)
+	}
+}
+
+// isFree reports whether the addresses of a Service can be of any family, as it has none of its own and selects no Pods.
+func isFree(s *corev1.ServiceSpec) bool {
+	return s.ClusterIP == corev1.ClusterIPNone && len(s.Selector) == 0
+}
+
+// keepService gives a Service the addresses and the ports of nodes of the stored one.
+func keepService(next, old *corev1.Service) {
+	if s := &next.Spec; s.ClusterIP != "" && s.ClusterIP != old.Spec.ClusterIP && slices.Equal(s.ClusterIPs, old.Spec.ClusterIPs) {
+		s.ClusterIPs = nil // the client has changed one of two fields that say the same
+	}
 	dropForType(next, old)
 	if next.Spec.Type != corev1.ServiceTypeExternalName && next.Spec.ClusterIP == "" && len(next.Spec.ClusterIPs) == 0 {
 		next.Spec.ClusterIP, next.Spec.ClusterIPs = old.Spec.ClusterIP, old.Spec.ClusterIPs
@@ -70,7 +58,16 @@ func (a *addresses) keep(next, old *corev1.Service) {
 			keepPort(&next.Spec.Ports[i], old.Spec.Ports)
 		}
 	}
-	a.begin(next)
+	if s := &next.Spec; hasAddress(s) {
+		if s.IPFamilyPolicy == nil {
+			s.IPFamilyPolicy = old.Spec.IPFamilyPolicy
+		}
+		single := s.IPFamilyPolicy != nil && *s.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack
+		if single && len(s.IPFamilies) > 1 && slices.Equal(s.IPFamilies, old.Spec.IPFamilies) {
+			s.IPFamilies = s.IPFamilies[:1]
+		}
+		beginService(next)
+	}
 }
 
 // keepPort gives a port the port of nodes that the same one of the stored Service has.

@@ -22,15 +22,17 @@ func checkStatefulSet(f *findings, next, old *appsv1.StatefulSet) {
 	}
 	supported(f, retention.Child("whenDeleted"), s.PersistentVolumeClaimRetentionPolicy.WhenDeleted, known...)
 	supported(f, retention.Child("whenScaled"), s.PersistentVolumeClaimRetentionPolicy.WhenScaled, known...)
-	for i := range s.VolumeClaimTemplates {
-		checkClaimSpec(f, spec().Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec)
+	if old == nil {
+		for i := range s.VolumeClaimTemplates {
+			checkClaimSpec(f, spec().Child("volumeClaimTemplates").Index(i).Child("spec"), &s.VolumeClaimTemplates[i].Spec)
+		}
 	}
 	notNegativeIf(f, spec().Child("replicas"), s.Replicas)
 	f.notNegative(spec().Child("minReadySeconds"), int64(s.MinReadySeconds))
 	if s.Ordinals != nil {
 		f.notNegative(spec().Child("ordinals.start"), int64(s.Ordinals.Start))
 	}
-	if s.ServiceName != "" {
+	if s.ServiceName != "" && old == nil {
 		f.each(spec().Child("serviceName"), s.ServiceName, utilvalidation.IsDNS1123Label(s.ServiceName))
 	}
 	template := spec().Child("template")
@@ -76,7 +78,7 @@ func checkSetUpdate(f *findings, u appsv1.StatefulSetUpdateStrategy) {
 	switch u.Type {
 	case appsv1.OnDeleteStatefulSetStrategyType:
 		if u.RollingUpdate != nil {
-			f.invalid(rolling, u.RollingUpdate, "only allowed for updateStrategy 'RollingUpdate'")
+			f.invalid(rolling, inside(u.RollingUpdate), "only allowed for updateStrategy 'RollingUpdate'")
 		}
 	case appsv1.RollingUpdateStatefulSetStrategyType:
 		if u.RollingUpdate == nil {

@@ -139,6 +139,9 @@ func checkReplicaSet(f *findings, next, old *appsv1.ReplicaSet) {
 
 func checkDaemonSet(f *findings, next, old *appsv1.DaemonSet) {
 	s, template := &next.Spec, spec().Child("template")
+	if old != nil {
+		f.fixed(spec().Child("selector"), s.Selector, old.Spec.Selector)
+	}
 	checkSelector(f, s.Selector, &s.Template, "daemonset")
 	checkTemplate(f, template, &s.Template)
 	restartsAlways(f, template.Child("spec"), &s.Template.Spec, "DaemonSet")
@@ -152,9 +155,6 @@ func checkDaemonSet(f *findings, next, old *appsv1.DaemonSet) {
 		f.list = append(f.list, field.NotSupported(update, inside(s.UpdateStrategy), []string{"RollingUpdate", "OnDelete"}))
 	}
 	notNegativeIf(f, spec().Child("revisionHistoryLimit"), s.RevisionHistoryLimit)
-	if old != nil {
-		f.fixed(spec().Child("selector"), s.Selector, old.Spec.Selector)
-	}
 }
 
 func checkDaemonUpdate(f *findings, path *field.Path, r *appsv1.RollingUpdateDaemonSet) {

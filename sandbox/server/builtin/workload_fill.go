@@ -62,6 +62,7 @@ func fillStatefulSet(set *appsv1.StatefulSet) {
 }
 
 func fillDaemonSet(d *appsv1.DaemonSet) {
+	count(d, counted(d))
 	s := &d.Spec
 	initial(&s.RevisionHistoryLimit, history)
 	orElse(&s.UpdateStrategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
@@ -84,7 +85,7 @@ func fillJob(j *batchv1.Job) {
 		limit = math.MaxInt32
 	}
 	initial(&s.BackoffLimit, limit)
-	if len(j.Labels) == 0 {
+	if _, begun := s.Template.Labels[batchv1.JobNameLabel]; len(j.Labels) == 0 && !begun {
 		j.Labels = s.Template.Labels
 	}
 	initial(&s.CompletionMode, batchv1.NonIndexedCompletion)

@@ -23,11 +23,11 @@ const (
 	bookmarks = time.Minute
 )
 
-// Settings returns the settings of a server that has controllers of objects' lives, rights by roles, and schemas of all
-// kinds. They are for one server.
+// Settings returns the settings of a server that has controllers of objects' lives, rights by roles, admission, and schemas of
+// all kinds. They are for one server.
 func Settings() server.Settings {
 	return server.Settings{
-		History: history, Bookmarks: bookmarks, Controllers: true, Authorize: true, AllKinds: true, Schemas: schemas{builtin.New()},
+		History: history, Bookmarks: bookmarks, Controllers: true, Authorize: true, Admission: true, AllKinds: true, Schemas: schemas{builtin.New()},
 	}
 }
 

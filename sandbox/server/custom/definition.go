@@ -52,6 +52,9 @@ func (definition) Decode(object, _ map[string]any) (unknown []string, err error)
 // Begin sets nothing: the server sets the status.
 func (definition) Begin(map[string]any) error { return nil }
 
+// Keep keeps nothing.
+func (definition) Keep(_, _ map[string]any) error { return nil }
+
 // Prune removes nothing: Decode has done so.
 func (definition) Prune(map[string]any) ([]string, error) { return nil, nil }
 
@@ -92,7 +95,7 @@ func (definition) Update(_ context.Context, object, stored map[string]any) field
 	return append(out, remains(&next.spec, stored)...)
 }
 
-// UpdateStatus returns what is wrong with the metadata: the status is that of controllers.
-func (definition) UpdateStatus(_ context.Context, object, stored map[string]any) field.ErrorList {
+// UpdatePart returns what is wrong with the metadata: the status is that of controllers.
+func (definition) UpdatePart(_ context.Context, _ string, object, stored map[string]any) field.ErrorList {
 	return updated(object, stored)
 }

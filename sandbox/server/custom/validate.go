@@ -55,8 +55,8 @@ func (f *form) Update(ctx context.Context, object, stored map[string]any) field.
 	return out
 }
 
-// UpdateStatus is Update after a write that changed the status alone.
-func (f *form) UpdateStatus(ctx context.Context, object, stored map[string]any) field.ErrorList {
+// UpdatePart is Update after a write that changed the status alone.
+func (f *form) UpdatePart(ctx context.Context, _ string, object, stored map[string]any) field.ErrorList {
 	change := f.change(object, stored)
 	out := updated(object, stored)
 	if status, found := object["status"]; found {

@@ -5,6 +5,7 @@ package openapi
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,4 +72,68 @@ func Binary(document []byte) ([]byte, error) {
 		return nil, fmt.Errorf("reading an OpenAPI v2 document: %w", err)
 	}
 	return proto.Marshal(parsed)
+}
+
+// V2Paths returns the paths of a v3 document as a v2 document has them. The paths are changed.
+func V2Paths(paths map[string]any) map[string]any {
+	for _, item := range paths {
+		for method, value := range item.(map[string]any) {
+			if method == "parameters" {
+				inline(value)
+			} else {
+				flatten(value.(map[string]any))
+			}
+		}
+	}
+	return paths
+}
+
+// inline writes the schemas of parameters into the parameters themselves.
+func inline(parameters any) {
+	list, _ := parameters.([]any)
+	for _, each := range list {
+		p := each.(map[string]any)
+		if schema, is := p["schema"].(map[string]any); is {
+			maps.Copy(p, schema)
+			delete(p, "schema")
+		}
+	}
+}
+
+// flatten changes an operation: its body becomes a parameter, and its media types are those of all its bodies and answers.
+func flatten(operation map[string]any) {
+	inline(operation["parameters"])
+	operation["schemes"] = []any{"https"}
+	if body, is := operation["requestBody"].(map[string]any); is {
+		schema, consumes := schemaOf(body)
+		if schema == nil {
+			schema = map[string]any{"type": "object"} // a body has to have one
+		}
+		p := map[string]any{"name": "body", "in": "body", "schema": schema}
+		if body["required"] == true {
+			p["required"] = true
+		}
+		list, _ := operation["parameters"].([]any)
+		operation["parameters"], operation["consumes"] = append([]any{p}, list...), consumes
+		delete(operation, "requestBody")
+	}
+	for _, answer := range operation["responses"].(map[string]any) {
+		answer := answer.(map[string]any)
+		if schema, produces := schemaOf(answer); schema != nil {
+			answer["schema"], operation["produces"] = schema, produces
+		}
+		delete(answer, "content")
+	}
+}
+
+// schemaOf returns the schema of a body, and its media types.
+func schemaOf(body map[string]any) (schema map[string]any, forms []any) {
+	content, _ := body["content"].(map[string]any)
+	for _, form := range slices.Sorted(maps.Keys(content)) {
+		forms = append(forms, form)
+		if ref, is := content[form].(map[string]any)["schema"].(map[string]any); is {
+			schema = map[string]any{"$ref": strings.Replace(ref["$ref"].(string), components, definitions, 1)}
+		}
+	}
+	return schema, forms
 }

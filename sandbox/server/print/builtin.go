@@ -4,288 +4,146 @@
 package print
 
 import (
-	"fmt"
-	"slices"
+	_ "embed" // for the columns
+	"encoding/json"
 	"strings"
-	"time"
+	"sync"
 
-	"k8s.io/apimachinery/pkg/util/duration"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// builtin has the columns of the built-in resources after the name.
-const builtin = `
-/pods Ready:podReady; Status:podStatus; Restarts:restarts; Age:; +IP:status.podIP|<none>; +Node:spec.nodeName|<none>; +Nominated Node:status.nominatedNodeName|<none>; +Readiness Gates:none
-/services Type:spec.type; Cluster-IP:spec.clusterIP|<none>; External-IP:externalIP; Port(s):ports; Age:; +Selector:selector
-/nodes Status:nodeStatus; Roles:roles; Age:; Version:status.nodeInfo.kubeletVersion; +Internal-IP:internalAddress; +External-IP:externalAddress; +OS-Image:status.nodeInfo.osImage|<unknown>; +Kernel-Version:status.nodeInfo.kernelVersion|<unknown>; +Container-Runtime:status.nodeInfo.containerRuntimeVersion|<unknown>
-/namespaces Status:status.phase; Age:
-/configmaps Data:%data; Age:
-/secrets Type:type; Data:%data; Age:
-/serviceaccounts Age:
-/persistentvolumeclaims Status:phase; Volume:spec.volumeName; Capacity:status.capacity.storage; Access Modes:statusModes; StorageClass:spec.storageClassName; VolumeAttributesClass:spec.volumeAttributesClassName|<unset>; Age:; +VolumeMode:spec.volumeMode|<unset>
-/persistentvolumes Capacity:spec.capacity.storage; Access Modes:specModes; Reclaim Policy:spec.persistentVolumeReclaimPolicy; Status:phase; Claim:claim; StorageClass:spec.storageClassName; VolumeAttributesClass:spec.volumeAttributesClassName|<unset>; Reason:status.reason; Age:; +VolumeMode:spec.volumeMode|<unset>
-/events Last Seen:lastSeen; Type:type; Reason:reason; Object:involved; +Subobject:involvedObject.fieldPath; +Source:source.component; Message:message; +First Seen:firstSeen; +Count:#count; +Name:metadata.name
-apps/deployments Ready:ready; Up-to-date:#status.updatedReplicas; Available:#status.availableReplicas; Age:; +Containers:containers; +Images:images; +Selector:matchLabels
-apps/replicasets Desired:#spec.replicas; Current:#status.replicas; Ready:#status.readyReplicas; Age:; +Containers:containers; +Images:images; +Selector:matchLabels
-apps/statefulsets Ready:ready; Age:; +Containers:containers; +Images:images
-apps/daemonsets Desired:#status.desiredNumberScheduled; Current:#status.currentNumberScheduled; Ready:#status.numberReady; Up-to-date:#status.updatedNumberScheduled; Available:#status.numberAvailable; Node Selector:nodeSelector; Age:; +Containers:containers; +Images:images; +Selector:matchLabels
-autoscaling/horizontalpodautoscalers Reference:scaled; Targets:targets; MinPods:spec.minReplicas|<unset>; MaxPods:maxPods; Replicas:scaledNow; Age:
-batch/jobs Status:jobStatus; Completions:completions; Duration:took; Age:; +Containers:containers; +Images:images; +Selector:matchLabels
-batch/cronjobs Schedule:spec.schedule; Timezone:spec.timeZone|<none>; Suspend:suspend; Active:%status.active; Last Schedule:lastSchedule; Age:
-networking.k8s.io/ingresses Class:spec.ingressClassName|<none>; Hosts:hosts; Address:addresses; Ports:ingressPorts; Age:
-networking.k8s.io/networkpolicies Pod-Selector:podSelector; Age:
-coordination.k8s.io/leases Holder:spec.holderIdentity; Age:
-rbac.authorization.k8s.io/rolebindings Role:role; Age:; +Users:users; +Groups:groups; +ServiceAccounts:accounts
-rbac.authorization.k8s.io/clusterrolebindings Role:role; Age:; +Users:users; +Groups:groups; +ServiceAccounts:accounts`
+// columns has the columns of the built-in resources. `make kinds` makes it from the answers of a real API server.
+//
+//go:embed columns.json
+var columns []byte
 
-// functions are the cells that are more than a field.
-var functions = map[string]func(map[string]any) any{
-	"none":     func(map[string]any) any { return "<none>" },
-	"podReady": podReady, "podStatus": podStatus, "restarts": restarts,
-	"externalIP": externalIP, "ports": ports, "nodeStatus": nodeStatus, "roles": roles, "phase": phase,
-	"jobStatus": jobStatus, "completions": completions, "took": took, "hosts": hosts,
-	"selector":     func(o map[string]any) any { return pairs(at(o, "spec.selector")) },
-	"matchLabels":  func(o map[string]any) any { return pairs(at(o, "spec.selector.matchLabels")) },
-	"nodeSelector": func(o map[string]any) any { return pairs(at(o, "spec.template.spec.nodeSelector")) },
-	"containers":   func(o map[string]any) any { return joined(o, "spec.template.spec.containers", "name") },
-	"images":       func(o map[string]any) any { return joined(o, "spec.template.spec.containers", "image") },
-	"addresses":    func(o map[string]any) any { return addresses(o) },
-	"statusModes":  func(o map[string]any) any { return modes(at(o, "status.accessModes")) },
-	"specModes":    func(o map[string]any) any { return modes(at(o, "spec.accessModes")) },
-	"lastSeen":     func(o map[string]any) any { return seen(o, "series.lastObservedTime", "lastTimestamp", "eventTime") },
-	"firstSeen":    func(o map[string]any) any { return seen(o, "firstTimestamp", "eventTime") },
-	"lastSchedule": lastSchedule,
-	"suspend":      suspended,
-	"users":        func(o map[string]any) any { return subjects(o, "User") },
-	"groups":       func(o map[string]any) any { return subjects(o, "Group") },
-	"accounts":     func(o map[string]any) any { return subjects(o, "ServiceAccount") },
-	"ready": func(o map[string]any) any {
-		return fmt.Sprintf("%d/%d", number(o, "status.readyReplicas"), number(o, "spec.replicas"))
-	},
-	"podSelector":     func(o map[string]any) any { return pairs(at(o, "spec.podSelector.matchLabels")) },
-	"internalAddress": func(o map[string]any) any { return address(o, "InternalIP") },
-	"externalAddress": func(o map[string]any) any { return address(o, "ExternalIP") },
-	"role":            func(o map[string]any) any { return text(o, "roleRef.kind") + "/" + text(o, "roleRef.name") },
-	"involved": func(o map[string]any) any {
-		return strings.ToLower(text(o, "involvedObject.kind")) + "/" + text(o, "involvedObject.name")
-	},
-	"claim": func(o map[string]any) any {
-		if name := text(o, "spec.claimRef.name"); name != "" {
-			return text(o, "spec.claimRef.namespace") + "/" + name
-		}
-		return ""
-	},
-	"targets": targets,
-	"scaled": func(o map[string]any) any {
-		return text(o, "spec.scaleTargetRef.kind") + "/" + text(o, "spec.scaleTargetRef.name")
-	},
-	"maxPods":   func(o map[string]any) any { return number(o, "spec.maxReplicas") },
-	"scaledNow": func(o map[string]any) any { return number(o, "status.currentReplicas") },
-	"ingressPorts": func(o map[string]any) any {
-		if len(each(o, "spec.tls")) > 0 {
-			return "80, 443"
-		}
-		return "80"
-	},
-}
-
-func joined(o map[string]any, list, field string) string {
-	var out []string
-	for _, item := range each(o, list) {
-		out = append(out, text(item, field))
+// definitions returns the columns of the built-in resources that have some of their own, by group/plural. They are not
+// to be changed.
+var definitions = sync.OnceValue(func() map[string][]metav1.TableColumnDefinition {
+	out := map[string][]metav1.TableColumnDefinition{}
+	if err := json.Unmarshal(columns, &out); err != nil {
+		panic("print: " + err.Error()) // not reached: a test reads the file
 	}
-	return strings.Join(out, ",")
-}
+	return out
+})
 
-// subjects are the names of those subjects of a binding that are of a kind.
-func subjects(o map[string]any, kind string) string {
-	var out []string
-	for _, subject := range each(o, "subjects") {
+// cells has the cells of the built-in resources by the names of their columns. Name, Age and Created At are the same
+// everywhere. Cell explains the form of a cell. A cell without a column stands after the others, as on a real server.
+const cells = `
+/pods Ready=podReady; Status=podStatus; Restarts=restarts; IP=podIP; Node=spec.nodeName|<none>; Nominated Node=status.nominatedNodeName|<none>; Readiness Gates=readinessGates
+/podtemplates Containers=template.spec.containers*name; Images=template.spec.containers*image; Pod Labels={template.metadata.labels
+/replicationcontrollers Desired=#spec.replicas; Current=#status.replicas; Ready=#status.readyReplicas; Containers=spec.template.spec.containers*name; Images=spec.template.spec.containers*image; Selector={spec.selector
+/services Type=spec.type; Cluster-IP=clusterIP; External-IP=externalIP; Port(s)=ports; Selector={spec.selector
+/endpoints Endpoints=endpoints
+/nodes Status=nodeStatus; Roles=roles; Version=status.nodeInfo.kubeletVersion; Internal-IP=internalAddress; External-IP=externalAddress; OS-Image=status.nodeInfo.osImage|<unknown>; Kernel-Version=kernel; Container-Runtime=status.nodeInfo.containerRuntimeVersion|<unknown>
+/namespaces Status=status.phase
+/configmaps Data=%data,binaryData
+/secrets Type=type; Data=%data
+/serviceaccounts
+/componentstatuses Status=componentStatus; Message=componentMessage; Error=componentError
+/resourcequotas Request=quotaRequests; Limit=quotaLimits
+/persistentvolumeclaims Status=phase; Volume=spec.volumeName; Capacity=claimCapacity; Access Modes=claimModes; StorageClass=storageClass; VolumeAttributesClass=spec.volumeAttributesClassName|<unset>; VolumeMode=spec.volumeMode|<unset>
+/persistentvolumes Capacity=volumeCapacity; Access Modes=volumeModes; Reclaim Policy=spec.persistentVolumeReclaimPolicy; Status=phase; Claim=claim; StorageClass=storageClass; VolumeAttributesClass=spec.volumeAttributesClassName|<unset>; Reason=status.reason; VolumeMode=spec.volumeMode|<unset>
+/events Last Seen=lastSeen; Type=type; Reason=reason; Object=involved; Subobject=involvedObject.fieldPath; Source=eventSource; Message=eventMessage; First Seen=firstSeen; Count=eventCount
+admissionregistration.k8s.io/mutatingadmissionpolicies Mutations=%spec.mutations; ParamKind=paramKind
+admissionregistration.k8s.io/mutatingadmissionpolicybindings PolicyName=spec.policyName; ParamRef=paramRef
+admissionregistration.k8s.io/mutatingwebhookconfigurations Webhooks=%webhooks
+admissionregistration.k8s.io/validatingadmissionpolicies Validations=%spec.validations; ParamKind=paramKind
+admissionregistration.k8s.io/validatingadmissionpolicybindings PolicyName=spec.policyName; ParamRef=paramRef
+admissionregistration.k8s.io/validatingwebhookconfigurations Webhooks=%webhooks
+apiextensions.k8s.io/customresourcedefinitions Scope=spec.scope; Versions=servedVersions; Group=spec.group; Kind=spec.names.kind; ShortNames=spec.names.shortNames*; Established=established
+apiregistration.k8s.io/apiservices Service=apiService; Available=apiAvailable
+apps/controllerrevisions Controller=controller; Revision=#revision
+apps/deployments Ready=ready; Up-to-date=#status.updatedReplicas; Available=#status.availableReplicas; Containers=spec.template.spec.containers*name; Images=spec.template.spec.containers*image; Selector=~spec.selector
+apps/replicasets Desired=#spec.replicas; Current=#status.replicas; Ready=#status.readyReplicas; Containers=spec.template.spec.containers*name; Images=spec.template.spec.containers*image; Selector=~spec.selector
+apps/statefulsets Ready=ready; Containers=spec.template.spec.containers*name; Images=spec.template.spec.containers*image
+apps/daemonsets Desired=#status.desiredNumberScheduled; Current=#status.currentNumberScheduled; Ready=#status.numberReady; Up-to-date=#status.updatedNumberScheduled; Available=#status.numberAvailable; Node Selector={spec.template.spec.nodeSelector; Containers=spec.template.spec.containers*name; Images=spec.template.spec.containers*image; Selector=~spec.selector
+autoscaling/horizontalpodautoscalers Reference=scaled; Targets=targets; MinPods=spec.minReplicas|<unset>; MaxPods=#spec.maxReplicas; Replicas=#status.currentReplicas
+batch/jobs Status=jobStatus; Completions=completions; Duration=took; Containers=spec.template.spec.containers*name; Images=spec.template.spec.containers*image; Selector=~spec.selector
+batch/cronjobs Schedule=spec.schedule; Timezone=spec.timeZone|<none>; Suspend=suspend; Active=%status.active; Last Schedule=@status.lastScheduleTime|<none>; Containers=spec.jobTemplate.spec.template.spec.containers*name; Images=spec.jobTemplate.spec.template.spec.containers*image; Selector=~spec.jobTemplate.spec.selector
+certificates.k8s.io/certificatesigningrequests SignerName=spec.signerName|<none>; Requestor=spec.username; RequestedDuration=certificateDuration; Condition=certificateStatus
+certificates.k8s.io/clustertrustbundles SignerName=spec.signerName|<none>
+certificates.k8s.io/podcertificaterequests PodName=spec.podName; ServiceAccountName=spec.serviceAccountName; NodeName=spec.nodeName; SignerName=spec.signerName; State=podCertificateState; UnverifiedUserAnnotations={spec.unverifiedUserAnnotations
+coordination.k8s.io/leases Holder=spec.holderIdentity
+discovery.k8s.io/endpointslices AddressType=addressType; Ports=slicePorts; Endpoints=sliceEndpoints
+flowcontrol.apiserver.k8s.io/flowschemas PriorityLevel=spec.priorityLevelConfiguration.name; MatchingPrecedence=#spec.matchingPrecedence; DistinguisherMethod=spec.distinguisherMethod.type|<none>; MissingPL=missingLevel
+flowcontrol.apiserver.k8s.io/prioritylevelconfigurations Type=spec.type; NominalConcurrencyShares=#spec.limited.nominalConcurrencyShares|<none>; Queues=#spec.limited.limitResponse.queuing.queues|<none>; HandSize=#spec.limited.limitResponse.queuing.handSize|<none>; QueueLengthLimit=#spec.limited.limitResponse.queuing.queueLengthLimit|<none>
+networking.k8s.io/ingresses Class=spec.ingressClassName|<none>; Hosts=hosts; Address=addresses; Ports=ingressPorts
+networking.k8s.io/ingressclasses Name=ingressClassName; Controller=spec.controller; Parameters=classParameters
+networking.k8s.io/ipaddresses ParentRef=addressParent; Age=@metadata.creationTimestamp|<unknown>
+networking.k8s.io/networkpolicies Pod-Selector=~spec.podSelector
+networking.k8s.io/servicecidrs CIDRs=spec.cidrs*
+node.k8s.io/runtimeclasses Handler=handler
+policy/poddisruptionbudgets Min Available=spec.minAvailable|N/A; Max Unavailable=spec.maxUnavailable|N/A; Allowed Disruptions=#status.disruptionsAllowed
+rbac.authorization.k8s.io/rolebindings Role=role; Users=users; Groups=groups; ServiceAccounts=accounts
+rbac.authorization.k8s.io/clusterrolebindings Role=role; Users=users; Groups=groups; ServiceAccounts=accounts
+resource.k8s.io/deviceclasses
+resource.k8s.io/devicetaintrules Key=spec.taint.key; Value=spec.taint.value; Effect=spec.taint.effect; TimeAdded=@spec.taint.timeAdded
+resource.k8s.io/resourceclaims State=claimState
+resource.k8s.io/resourceclaimtemplates
+resource.k8s.io/resourceslices Node=spec.nodeName; Driver=spec.driver; Pool=spec.pool.name
+scheduling.k8s.io/priorityclasses Value=#value; Global-Default=?globalDefault; PreemptionPolicy=preemptionPolicy
+storagemigration.k8s.io/storageversionmigrations Resource=migrated; Status=migrationStatus
+storage.k8s.io/csidrivers AttachRequired=?spec.attachRequired|true; PodInfoOnMount=?spec.podInfoOnMount; StorageCapacity=?spec.storageCapacity; TokenRequests=tokenAudiences; RequiresRepublish=?spec.requiresRepublish; Modes=lifecycleModes
+storage.k8s.io/csinodes Drivers=%spec.drivers
+storage.k8s.io/storageclasses Provisioner=provisioner; ReclaimPolicy=reclaimPolicy|Delete; VolumeBindingMode=volumeBindingMode|Immediate; AllowVolumeExpansion=?allowVolumeExpansion
+storage.k8s.io/volumeattachments Attacher=spec.attacher; PV=spec.source.persistentVolumeName; Node=spec.nodeName; Attached=?status.attached
+storage.k8s.io/volumeattributesclasses DriverName=driverName`
+
+// For returns the columns of the objects of a built-in resource.
+func For(group, plural string) []Column {
+	if group == "events.k8s.io" && plural == "events" {
+		group = "" // they are the same objects
+	}
+	known, found := definitions()[group+"/"+plural]
+	if !found {
+		return []Column{nameColumn(), createdColumn()}
+	}
+	var out []Column
+	special := cellsOf(group + "/" + plural)
+	for _, d := range known {
+		c := Column{d, special[d.Name]}
 		switch {
-		case text(subject, "kind") != kind:
-		case kind == "ServiceAccount":
-			out = append(out, text(subject, "namespace")+"/"+text(subject, "name"))
+		case c.cell != nil:
+		case d.Name == "Name":
+			c.cell = nameColumn().cell
+		case d.Name == "Age":
+			c.cell = ageColumn().cell
+		case d.Name == "Created At":
+			c.cell = createdColumn().cell
 		default:
-			out = append(out, text(subject, "name"))
+			c.cell = timeless(func(map[string]any) any { return "<unknown>" })
 		}
-	}
-	return strings.Join(out, ", ")
-}
-
-// suspended has the capital letter that the API server prints.
-func suspended(o map[string]any) any {
-	if at(o, "spec.suspend") == true {
-		return "True"
-	}
-	return "False"
-}
-
-func seen(o map[string]any, paths ...string) string {
-	for _, path := range paths {
-		if when := text(o, path); when != "" {
-			return age(when)
+		delete(special, d.Name)
+		if d.Description == "" {
+			c.Description = commonTexts()[d.Name]
 		}
+		out = append(out, c)
 	}
-	return "<unknown>"
-}
-
-func lastSchedule(o map[string]any) any {
-	if when := text(o, "status.lastScheduleTime"); when != "" {
-		return age(when)
-	}
-	return "<none>"
-}
-
-// phase is that of the status, unless the object is being deleted.
-func phase(o map[string]any) any {
-	if at(o, "metadata.deletionTimestamp") != nil {
-		return "Terminating"
-	}
-	return text(o, "status.phase")
-}
-
-func modes(value any) string {
-	short := map[any]string{"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
-	list, _ := value.([]any)
-	var out []string
-	for _, mode := range list {
-		out = append(out, short[mode])
-	}
-	return strings.Join(out, ",")
-}
-
-func addresses(o map[string]any) string {
-	var out []string
-	for _, item := range each(o, "status.loadBalancer.ingress") {
-		if ip := text(item, "ip"); ip != "" {
-			out = append(out, ip)
-		} else if name := text(item, "hostname"); name != "" {
-			out = append(out, name)
-		}
-	}
-	return strings.Join(out, ",")
-}
-
-func externalIP(o map[string]any) any {
-	switch text(o, "spec.type") {
-	case "ExternalName":
-		return text(o, "spec.externalName")
-	case "LoadBalancer":
-		if out := addresses(o); out != "" {
-			return out
-		}
-		return "<pending>"
-	}
-	if list, _ := at(o, "spec.externalIPs").([]any); len(list) > 0 {
-		return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]")
-	}
-	return "<none>"
-}
-
-func ports(o map[string]any) any {
-	var out []string
-	for _, p := range each(o, "spec.ports") {
-		protocol, port := text(p, "protocol"), fmt.Sprint(number(p, "port"))
-		if protocol == "" {
-			protocol = "TCP"
-		}
-		if node := number(p, "nodePort"); node > 0 {
-			port += fmt.Sprint(":", node)
-		}
-		out = append(out, port+"/"+protocol)
-	}
-	if len(out) == 0 {
-		return "<none>"
-	}
-	return strings.Join(out, ",")
-}
-
-func nodeStatus(o map[string]any) any {
-	out := "Unknown"
-	for _, c := range each(o, "status.conditions") {
-		if text(c, "type") != "Ready" {
-			continue
-		}
-		if out = "NotReady"; text(c, "status") == "True" {
-			out = "Ready"
-		}
-	}
-	if at(o, "spec.unschedulable") == true {
-		out += ",SchedulingDisabled"
+	for _, cell := range special { // at most one
+		out = append(out, Column{cell: cell})
 	}
 	return out
 }
 
-// address is that of a node.
-func address(o map[string]any, kind string) string {
-	for _, a := range each(o, "status.addresses") {
-		if text(a, "type") == kind {
-			return text(a, "address")
+// cellsOf returns the cells of a built-in resource by the names of their columns.
+func cellsOf(resource string) map[string]cell {
+	out := map[string]cell{}
+	for row := range strings.Lines(cells) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(row), " ")
+		if name != resource || rest == "" {
+			continue
+		}
+		for each := range strings.SplitSeq(rest, "; ") {
+			column, cell, _ := strings.Cut(each, "=")
+			out[column] = cellOf(cell)
 		}
 	}
-	return "<none>"
+	return out
 }
 
-func roles(o map[string]any) any {
-	labels, _ := at(o, "metadata.labels").(map[string]any)
-	var out []string
-	for key := range labels {
-		if role, ok := strings.CutPrefix(key, "node-role.kubernetes.io/"); ok && role != "" {
-			out = append(out, role)
-		}
-	}
-	if slices.Sort(out); len(out) == 0 {
-		return "<none>"
-	}
-	return strings.Join(out, ",")
-}
-
-func hosts(o map[string]any) any {
-	var out []string
-	for _, r := range each(o, "spec.rules") {
-		if host := text(r, "host"); host != "" {
-			out = append(out, host)
-		}
-	}
-	if len(out) == 0 {
-		return "*"
-	}
-	return strings.Join(out, ",")
-}
-
-func jobStatus(o map[string]any) any {
-	for _, c := range each(o, "status.conditions") {
-		switch kind := text(c, "type"); kind {
-		case "Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet":
-			if text(c, "status") == "True" {
-				return kind
-			}
-		}
-	}
-	if at(o, "metadata.deletionTimestamp") != nil {
-		return "Terminating"
-	}
-	return "Running"
-}
-
-func completions(o map[string]any) any {
-	want, done := at(o, "spec.completions"), number(o, "status.succeeded")
-	if want != nil {
-		return fmt.Sprintf("%d/%v", done, want)
-	}
-	if n := number(o, "spec.parallelism"); n > 1 {
-		return fmt.Sprintf("%d/1 of %d", done, n)
-	}
-	return fmt.Sprintf("%d/1", done)
-}
-
-func took(o map[string]any) any {
-	start, err := time.Parse(time.RFC3339, text(o, "status.startTime"))
-	if err != nil {
-		return ""
-	}
-	end, err := time.Parse(time.RFC3339, text(o, "status.completionTime"))
-	if err != nil {
-		end = time.Now()
-	}
-	return duration.HumanDuration(end.Sub(start))
-}
+// commonTexts returns the descriptions of columns that most resources have. They are not to be changed.
+var commonTexts = sync.OnceValue(func() map[string]string {
+	texts := metav1.ObjectMeta{}.SwaggerDoc()
+	return map[string]string{"Name": texts["name"], "Age": texts["creationTimestamp"], "Created At": texts["creationTimestamp"]}
+})

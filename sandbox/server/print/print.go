@@ -7,13 +7,9 @@ package print
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/duration"
 )
 
 // Path prints what a column of a CRD has at its JSONPath. It reports false if there is nothing.
@@ -22,28 +18,22 @@ type Path func(object map[string]any) (values []any, found bool)
 // Column is a column of a table.
 type Column struct {
 	metav1.TableColumnDefinition
-	cell func(o map[string]any) any
+	cell cell
 }
 
-// For returns the columns of the objects of a built-in kind, or of one without columns of its own.
-func For(group, plural string) []Column {
-	for row := range strings.Lines(builtin) {
-		name, columns, _ := strings.Cut(strings.TrimSpace(row), " ")
-		if name == group+"/"+plural && name != "" {
-			if plural == "events" { // they have their name among the wide columns
-				return parsed(columns)
-			}
-			return append([]Column{nameColumn()}, parsed(columns)...)
-		}
-	}
-	return []Column{nameColumn(), column("Created At", "date", 0, func(o map[string]any) any { return at(o, "metadata.creationTimestamp") })}
+// cell returns the value of an object's column at a time.
+type cell func(o map[string]any, now time.Time) any
+
+// timeless returns a cell that is the same at all times.
+func timeless(value func(o map[string]any) any) cell {
+	return func(o map[string]any, _ time.Time) any { return value(o) }
 }
 
 // Custom returns the columns of a CRD's version, with a function that compiles a JSONPath.
 func Custom(definitions []any, compile func(path string) (Path, error)) []Column {
 	out := []Column{nameColumn()}
 	if len(definitions) == 0 {
-		created := ageColumn(0)
+		created := ageColumn()
 		created.Type = "date"
 		return append(out, created)
 	}
@@ -64,18 +54,18 @@ func Custom(definitions []any, compile func(path string) (Path, error)) []Column
 	return out
 }
 
-func customCell(kind string, path Path) func(map[string]any) any {
-	return func(o map[string]any) any {
+func customCell(kind string, path Path) cell {
+	return func(o map[string]any, now time.Time) any {
 		values, found := path(o)
 		if !found || len(values) == 0 || values[0] == nil {
 			return nil
 		}
-		return customValue(kind, values[0])
+		return customValue(kind, values[0], now)
 	}
 }
 
 // customValue is a value as a column of a type has it; nil if it is of another type. A text can be of any value.
-func customValue(kind string, value any) any {
+func customValue(kind string, value any, now time.Time) any {
 	switch v := value.(type) {
 	case int64:
 		switch kind {
@@ -97,7 +87,7 @@ func customValue(kind string, value any) any {
 		}
 	case string:
 		if kind == "date" {
-			return age(v)
+			return age(v, now)
 		}
 	}
 	if kind != "string" {
@@ -114,142 +104,45 @@ func customValue(kind string, value any) any {
 	return fmt.Sprint(value)
 }
 
-// Definitions are the columns as a table has them.
+// Definitions are the columns as a table has them. A cell can be without a column.
 func Definitions(columns []Column) []metav1.TableColumnDefinition {
 	var out []metav1.TableColumnDefinition
 	for _, c := range columns {
-		out = append(out, c.TableColumnDefinition)
+		if c.Name != "" {
+			out = append(out, c.TableColumnDefinition)
+		}
 	}
 	return out
 }
 
-// Cells are the values of an object's columns.
-func Cells(columns []Column, o map[string]any) []any {
+// Cells returns the values of an object's columns at a time, from which ages are counted.
+func Cells(columns []Column, o map[string]any, now time.Time) []any {
 	out := make([]any, 0, len(columns))
 	for _, c := range columns {
-		out = append(out, c.cell(o))
+		out = append(out, c.cell(o, now))
 	}
 	return out
 }
 
-func column(name, kind string, priority int32, cell func(map[string]any) any) Column {
+func column(name, kind string, priority int32, cell cell) Column {
 	return Column{metav1.TableColumnDefinition{Name: name, Type: kind, Priority: priority}, cell}
 }
 
 func nameColumn() Column {
-	out := column("Name", "string", 0, func(o map[string]any) any { return at(o, "metadata.name") })
-	out.Format, out.Description = "name", metav1.ObjectMeta{}.SwaggerDoc()["name"]
+	out := column("Name", "string", 0, timeless(func(o map[string]any) any { return at(o, "metadata.name") }))
+	out.Format, out.Description = "name", commonTexts()["Name"]
 	return out
 }
 
-func ageColumn(priority int32) Column {
-	return column("Age", "string", priority, func(o map[string]any) any { return age(at(o, "metadata.creationTimestamp")) })
-}
-
-// age is the time since a timestamp.
-func age(value any) string {
-	s, _ := value.(string)
-	if s == "" {
-		return "<unknown>"
-	}
-	then, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return "<invalid>"
-	}
-	return duration.HumanDuration(time.Since(then))
-}
-
-// parsed reads columns in the form of the table: a name, a colon and a cell each, with a plus for those of -o wide.
-func parsed(columns string) []Column {
-	var out []Column
-	for each := range strings.SplitSeq(columns, "; ") {
-		name, cell, _ := strings.Cut(each, ":")
-		priority := int32(0)
-		if strings.HasPrefix(name, "+") {
-			name, priority = name[1:], 1
-		}
-		if name == "Age" {
-			out = append(out, ageColumn(priority))
-			continue
-		}
-		kind := "string"
-		if strings.HasPrefix(cell, "#") {
-			kind = "integer"
-		}
-		out = append(out, column(name, kind, priority, cellOf(cell)))
-	}
+func ageColumn() Column {
+	out := column("Age", "string", 0, func(o map[string]any, now time.Time) any { return age(at(o, "metadata.creationTimestamp"), now) })
+	out.Description = commonTexts()["Age"]
 	return out
 }
 
-// cellOf returns the cell of a column: a function by its name, an integer at a path after #, the number of entries
-// after %, or the text at a path, with another one after | for its absence.
-func cellOf(cell string) func(map[string]any) any {
-	if f, found := functions[cell]; found {
-		return f
-	}
-	if path, ok := strings.CutPrefix(cell, "#"); ok {
-		return func(o map[string]any) any { return number(o, path) }
-	}
-	if path, ok := strings.CutPrefix(cell, "%"); ok {
-		return func(o map[string]any) any { return count(at(o, path)) }
-	}
-	path, otherwise, _ := strings.Cut(cell, "|")
-	return func(o map[string]any) any {
-		if value := at(o, path); value != nil && value != "" {
-			return fmt.Sprint(value)
-		}
-		return otherwise
-	}
-}
-
-// at returns the value at a path of names with dots between them, or nil.
-func at(o map[string]any, path string) any {
-	out, _, _ := unstructured.NestedFieldNoCopy(o, strings.Split(path, ".")...)
+// createdColumn is the one that objects of a resource without columns of its own have beside the name.
+func createdColumn() Column {
+	out := column("Created At", "date", 0, timeless(func(o map[string]any) any { return at(o, "metadata.creationTimestamp") }))
+	out.Description = commonTexts()["Created At"]
 	return out
-}
-
-func text(o map[string]any, path string) string {
-	out, _ := at(o, path).(string)
-	return out
-}
-
-func number(o map[string]any, path string) int64 {
-	out, _ := at(o, path).(int64)
-	return out
-}
-
-func count(value any) int64 {
-	switch v := value.(type) {
-	case map[string]any:
-		return int64(len(v))
-	case []any:
-		return int64(len(v))
-	}
-	return 0
-}
-
-// each returns the maps of a list.
-func each(o map[string]any, path string) []map[string]any {
-	list, _ := at(o, path).([]any)
-	var out []map[string]any
-	for _, item := range list {
-		if m, ok := item.(map[string]any); ok {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-// pairs is a selector as kubectl writes it.
-func pairs(value any) string {
-	m, _ := value.(map[string]any)
-	var out []string
-	for k, v := range m {
-		out = append(out, fmt.Sprint(k, "=", v))
-	}
-	slices.Sort(out)
-	if len(out) == 0 {
-		return "<none>"
-	}
-	return strings.Join(out, ",")
 }

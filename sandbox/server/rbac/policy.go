@@ -31,6 +31,8 @@ type User struct {
 	Name   string
 	UID    string
 	Groups []string
+	// Extra is what else is known of the user, by keys such as example.com/team.
+	Extra map[string][]string
 }
 
 // ServiceAccount returns the user that a ServiceAccount is.
@@ -116,9 +118,13 @@ func (p *Policy) aggregated(r rbacv1.ClusterRole, seen map[string]bool) []rbacv1
 // Sum returns the rules of the roles that a role aggregates, as they are in the roles, each once and by the names of the roles.
 func (p *Policy) Sum(r rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
-	for _, selector := range r.AggregationRule.ClusterRoleSelectors {
+	for _, each := range r.AggregationRule.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&each)
+		if err != nil {
+			continue // it selects nothing
+		}
 		for _, other := range p.ClusterRoles {
-			if other.Name == r.Name || !selects(selector, other.Labels) {
+			if other.Name == r.Name || !selector.Matches(labels.Set(other.Labels)) {
 				continue
 			}
 			for _, rule := range other.Rules {

@@ -94,9 +94,9 @@ func (r *Row) AppendItem(to []byte) []byte {
 	return append(append(append(to, r.metadata...), r.rest...), '}')
 }
 
-// AppendMetadata appends the object in JSON as a PartialObjectMetadata.
-func (r *Row) AppendMetadata(to []byte) []byte {
-	return append(r.head(to, "meta.k8s.io/v1", "PartialObjectMetadata"), '}')
+// AppendMetadata appends the object in JSON as a PartialObjectMetadata of an API version.
+func (r *Row) AppendMetadata(to []byte, apiVersion string) []byte {
+	return append(r.head(to, apiVersion, "PartialObjectMetadata"), '}')
 }
 
 // Size is the length of the object's JSON in bytes, more or less.

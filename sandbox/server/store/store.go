@@ -85,6 +85,14 @@ func (s *Store) Forget(now int64) { s.changes, s.forgotten = nil, now }
 // Forgotten is the version up to which changes have been dropped.
 func (s *Store) Forgotten() int64 { return s.forgotten }
 
+// Last returns the version of the last change.
+func (s *Store) Last() int64 {
+	if n := len(s.changes); n > 0 {
+		return s.changes[n-1].Version
+	}
+	return s.forgotten
+}
+
 // Since returns the changes after a version. It is false if some of them have been dropped.
 func (s *Store) Since(version int64) (changes []Change, known bool) {
 	if version < s.forgotten {

@@ -51,7 +51,7 @@ func TestARowShowsItsObject(t *testing.T) {
 		t.Errorf("the JSON (-want +got):\n%s", diff)
 	}
 	want = `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"labels":{"name":"x"},"name":"x","namespace":"a","resourceVersion":"1"}}`
-	if diff := cmp.Diff(want, string(row.AppendMetadata(nil))); diff != "" {
+	if diff := cmp.Diff(want, string(row.AppendMetadata(nil, "meta.k8s.io/v1"))); diff != "" {
 		t.Errorf("the JSON of its metadata (-want +got):\n%s", diff)
 	}
 }
