@@ -31,8 +31,8 @@ type keeper struct {
 	mu sync.Mutex
 	// open: the state may be written. It may not before it was read, nor when another process may have the directory.
 	open bool
-	// kept is the version of the state in the directory.
-	kept int64
+	// kept is the mark of the state in the directory.
+	kept server.Mark
 }
 
 // unfinished is the pattern of the files into which a state is written.
@@ -90,7 +90,7 @@ func (k *keeper) load(server *server.Server) (found bool, err error) {
 	if err := server.Resume(in); err != nil {
 		return false, fmt.Errorf("reading %s: %w; without the file, it begins anew", k.file(), err)
 	}
-	k.kept = server.Version()
+	k.kept = server.Mark()
 	return true, nil
 }
 
@@ -98,14 +98,14 @@ func (k *keeper) load(server *server.Server) (found bool, err error) {
 func (k *keeper) save(server *server.Server) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	version := server.Version()
-	if _, err := os.Stat(k.file()); !k.open || version == k.kept && !errors.Is(err, fs.ErrNotExist) {
+	mark := server.Mark()
+	if _, err := os.Stat(k.file()); !k.open || mark == k.kept && !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err := k.write(server); err != nil {
 		return fmt.Errorf("writing %s: %w", k.file(), cause(err))
 	}
-	k.kept = version
+	k.kept = mark
 	return nil
 }
 

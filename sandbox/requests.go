@@ -29,20 +29,30 @@ type Request struct {
 	UserAgent string
 	// Code is the HTTP status of the response; 200 for a watch that goes on.
 	Code int
+
+	number int64
 }
 
 // Fault makes requests fail. Empty fields match everything.
 type Fault struct {
 	// Verb is that of RBAC.
-	Verb string
+	Verb string `json:"verb,omitempty"`
 	// Resource is a plural with its group, as in "deployments.apps", and Subresource a subresource.
-	Resource, Subresource string
+	Resource    string `json:"resource,omitempty"`
+	Subresource string `json:"subresource,omitempty"`
 	// Namespace and Name are those of the object.
-	Namespace, Name string
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
 	// Code is the HTTP status of the response. 0 means 500.
-	Code int
+	Code int `json:"code,omitempty"`
 	// Times is how many requests fail. 0 means all, until the fault is ended.
-	Times int
+	Times int `json:"times,omitempty"`
+}
+
+// isLike reports whether two faults are about the same requests.
+func (f Fault) isLike(other Fault) bool {
+	f.Code, f.Times = other.Code, other.Times
+	return f == other
 }
 
 // matches reports whether a request is one that fails.
@@ -57,6 +67,9 @@ const most = 10_000
 
 // recorder records the requests of clients, and lets some fail.
 type recorder struct {
+	// on: requests are recorded.
+	on bool
+
 	mu       sync.Mutex
 	requests []Request
 	faults   []*Fault
@@ -86,6 +99,9 @@ func (r *recorder) before(asked server.Request) error {
 
 // after records a request that was answered.
 func (r *recorder) after(_ context.Context, asked server.Request, code int) error {
+	if !r.on {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.requests) == most {
@@ -93,7 +109,7 @@ func (r *recorder) after(_ context.Context, asked server.Request, code int) erro
 	}
 	r.requests = append(r.requests, Request{
 		Verb: asked.Verb, Resource: asked.Resource, Subresource: asked.Subresource, Namespace: asked.Namespace, Name: asked.Name,
-		UserAgent: asked.UserAgent(), Code: code,
+		UserAgent: asked.UserAgent(), Code: code, number: asked.Number,
 	})
 	return nil
 }
@@ -112,13 +128,28 @@ func (s *Sandbox) Fail(f Fault) (end func()) {
 	}
 }
 
-// Requests returns the requests for objects that clients have sent since the last call, the oldest first, with what became
-// of them. The sandbox keeps the last 9,000 at least. Requests of its own controllers are not among them.
+// endFaults ends the faults that match, and reports whether there was one.
+func (r *recorder) endFaults(matches func(Fault) bool) (found bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := len(r.faults)
+	r.faults = slices.DeleteFunc(r.faults, func(each *Fault) bool { return matches(*each) })
+	return len(r.faults) < before
+}
+
+// Requests returns the requests for objects that clients have sent since the last call, with the codes of their responses, in
+// the order in which the server got them. A request is recorded when its response begins: one that is under way comes with the
+// next call. Bodies are not recorded, nor are requests for discovery and those of the sandbox's own controllers. The last 9,000
+// requests are kept at least. Without Options.Record it panics: no requests would look like an idle client.
 func (s *Sandbox) Requests() []Request {
 	r := &s.requests
+	if !r.on {
+		panic("sandbox: Requests needs Options.Record")
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := r.requests
 	r.requests = nil
+	slices.SortStableFunc(out, func(a, b Request) int { return cmp.Compare(a.number, b.number) })
 	return out
 }

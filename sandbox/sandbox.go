@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 
@@ -37,12 +38,24 @@ type Options struct {
 	Context string
 	// Keep is a folder in which the objects are kept for the next start. Empty means that they end with the sandbox.
 	Keep string
+	// CRDs are files and folders with CRDs. Other objects in them are skipped.
+	CRDs []string
+	// Load are files and folders with objects that are there when the sandbox serves; see [Sandbox.LoadFiles]. The name "-"
+	// stands for Input.
+	Load []string
+	// Input is what "-" in Load reads.
+	Input io.Reader
 	// Nodes is the number of nodes, which are named node-0 and so on. 0 means 1.
 	Nodes int
-	// NoWorkloads leaves workloads as clients write them, and makes no nodes: no Pods appear for a Deployment.
+	// NoWorkloads leaves workloads as clients write them, and makes no nodes: no Pods appear for a Deployment. Nor have namespaces
+	// a ServiceAccount and a ConfigMap of their own, and Pods need no ServiceAccount.
 	NoWorkloads bool
-	// Plan says what becomes of which workloads. Nil means that all become ready at once.
+	// Plan says what becomes of which workloads. Nil means that all become ready at once. [Sandbox.Workloads] changes it.
 	Plan *workloads.Plan
+	// Clock says how time passes. The default is RealClock.
+	Clock ClockMode
+	// Record keeps the requests of clients for [Sandbox.Requests].
+	Record bool
 	// Log gets the faults that no caller sees: of workloads, and of objects that cannot be kept. The zero value drops them.
 	Log logr.Logger
 	// Wrap wraps the handler of requests that come by the port; nil leaves it as it is.
@@ -56,6 +69,11 @@ type Options struct {
 // Sandbox is a cluster in memory. Its methods are safe for use by several goroutines.
 type Sandbox struct {
 	server *server.Server
+	clock  *Clock
+	// plan, which had the first rules at the start, and controllers make workloads come alive; nil if they do not.
+	plan        *workloads.Plan
+	first       []workloads.Rule
+	controllers *workloads.Controllers
 	// keeper keeps the state; nil if it is not kept.
 	keeper     *keeper
 	kept       bool
@@ -70,9 +88,11 @@ type Sandbox struct {
 // Stop still removes its files.
 func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	settings := complete.Settings()
-	settings.OwnWrites = o.OwnWrites
-	s := &Sandbox{server: server.New(settings), cancel: cancel}
+	s := &Sandbox{requests: recorder{on: o.Record}, cancel: cancel}
+	if err := s.build(ctx, o); err != nil {
+		cancel()
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			s.Stop()
@@ -82,11 +102,18 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	if err := s.open(o); err != nil {
 		return nil, err
 	}
+	if err := s.loadOptions(o); err != nil {
+		return nil, err
+	}
 	if err := s.listen(ctx, o); err != nil {
 		return nil, err
 	}
-	if !o.NoWorkloads {
-		s.work.Go(func() { s.enliven(ctx, o) })
+	if s.controllers != nil {
+		s.work.Go(func() {
+			if err := s.controllers.Run(logr.NewContext(ctx, o.Log)); err != nil && !errors.Is(err, context.Canceled) {
+				o.Log.Error(err, "Sandbox fails")
+			}
+		})
 	}
 	if s.keeper != nil {
 		s.work.Go(func() {
@@ -94,6 +121,32 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 		})
 	}
 	return s, nil
+}
+
+// build makes the parts of a sandbox, which do nothing yet.
+func (s *Sandbox) build(ctx context.Context, o Options) (err error) {
+	if s.clock, err = s.newClock(ctx, o.Clock); err != nil {
+		return err
+	}
+	settings := complete.Settings()
+	settings.OwnWrites, settings.Clock, settings.Prompt = o.OwnWrites, s.clock.source(), s.clock.stopped != nil
+	settings.Unfurnished = o.NoWorkloads
+	settings.Unenforced = func(text string) { o.Log.Info(text) }
+	s.server = server.New(settings)
+	if o.NoWorkloads {
+		return nil
+	}
+	if s.plan = o.Plan; s.plan == nil {
+		s.plan = workloads.NewPlan()
+	}
+	s.first = s.plan.Rules()
+	config := configOf(s.server.Admin())
+	config.UserAgent = "workloads"
+	if o.WrapWorkloads != nil {
+		config.Wrap(o.WrapWorkloads)
+	}
+	s.controllers, err = workloads.New(config, workloads.Settings{Nodes: o.Nodes, Plan: s.plan, Clock: s.clock.source(), Events: true, AllKinds: true})
+	return err
 }
 
 // open takes over the objects that are kept.
@@ -118,6 +171,7 @@ func (s *Sandbox) listen(ctx context.Context, o Options) error {
 	if o.Wrap != nil {
 		handler = o.Wrap(s, handler)
 	}
+	handler = &controls{s, handler}
 	listener, err := local.Listen(ctx, s.server, cmp.Or(o.Address, "127.0.0.1:0"), handler)
 	if err != nil {
 		return err
@@ -130,19 +184,6 @@ func (s *Sandbox) listen(ctx context.Context, o Options) error {
 	return s.kubeconfig.write(content)
 }
 
-// enliven makes workloads come alive until the context ends.
-func (s *Sandbox) enliven(ctx context.Context, o Options) {
-	config := configOf(s.server.Admin())
-	config.UserAgent = "workloads"
-	if o.WrapWorkloads != nil {
-		config.Wrap(o.WrapWorkloads)
-	}
-	err := workloads.Run(logr.NewContext(ctx, o.Log), config, workloads.Settings{Nodes: o.Nodes, Plan: o.Plan})
-	if err != nil && !errors.Is(err, context.Canceled) {
-		o.Log.Error(err, "Sandbox fails")
-	}
-}
-
 // Config returns a config with all rights for clients in this process, whose requests do not go by the port.
 func (s *Sandbox) Config() *rest.Config { return configOf(s.seen(s.server.Admin())) }
 
@@ -153,11 +194,18 @@ func configOf(transport http.RoundTripper) *rest.Config {
 	}
 }
 
+// Clock returns the time of the sandbox.
+func (s *Sandbox) Clock() *Clock { return s.clock }
+
 // Kubeconfig returns the absolute path of the kubeconfig file.
 func (s *Sandbox) Kubeconfig() string { return s.kubeconfig.path }
 
 // Kept reports whether the sandbox has begun with objects that an earlier one has kept.
 func (s *Sandbox) Kept() bool { return s.kept }
+
+// Compact makes the sandbox forget all earlier versions of its objects at once, as a real server does after some minutes. A list
+// at such a version, the next page of one, and a watch that resumes from it get the error 410 Expired.
+func (s *Sandbox) Compact() { s.server.Compact() }
 
 // Stop ends the sandbox, keeps its objects if it is to, and removes its kubeconfig. It returns when nothing of it runs any
 // more. A second call does nothing.

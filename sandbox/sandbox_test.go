@@ -4,7 +4,6 @@
 package sandbox_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -45,19 +44,6 @@ func web() *appsv1.Deployment {
 			},
 		},
 	}
-}
-
-func ExampleStart() {
-	ctx := context.Background()
-	s, err := sandbox.Start(ctx, sandbox.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer s.Stop()
-	namespace, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
-	fmt.Println(namespace.Name, err)
-	// Output: default <nil>
 }
 
 func TestPodsOfADeploymentBecomeReady(t *testing.T) {
@@ -138,7 +124,7 @@ func TestRequestsFailAsTheyAreToldTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := sandbox.New(t, sandbox.Options{NoWorkloads: true})
+			s := sandbox.New(t, sandbox.Options{NoWorkloads: true, Record: true})
 			deployments := connect(s).AppsV1().Deployments("default")
 			s.Fail(sandbox.Fault{Verb: "create", Resource: "deployments.apps", Code: http.StatusConflict, Times: 1})
 			end := s.Fail(sandbox.Fault{Verb: "list", Resource: "deployments.apps"})

@@ -118,6 +118,15 @@ func (r *Reader) counted(data []byte, err error) ([]byte, error) {
 // file is not a regular one, or larger than the files of a configuration may be together.
 func ReadFile(name string) ([]byte, error) { return readAll(name, os.Stat, os.Open) }
 
+// ReadInput returns the text of an input, with the limit of [ReadFile].
+func ReadInput(in io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(in, maxTotal+1))
+	if err == nil && len(data) > maxTotal {
+		return nil, errTooLarge()
+	}
+	return data, err
+}
+
 // ReadBelow is [ReadFile] for a file below a directory, as [Reader.ReadBelow].
 func ReadBelow(dir, name string) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
@@ -131,10 +140,13 @@ func ReadBelow(dir, name string) ([]byte, error) {
 func readAll(name string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) ([]byte, error) {
 	data, err := read(name, maxTotal+1, stat, open)
 	if err == nil && len(data) > maxTotal {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is larger than %d MiB", maxTotal>>20)}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errTooLarge()}
 	}
 	return data, err
 }
+
+// errTooLarge returns the error for a text that is larger than the files of a configuration may be together.
+func errTooLarge() error { return fmt.Errorf("it is larger than %d MiB", maxTotal>>20) }
 
 // read reads at most so many bytes of a file by the functions that find and open it.
 func read(name string, most int64, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) ([]byte, error) {
