@@ -1,0 +1,5 @@
+module github.com/handwerk-dev/handwerk/hack/likeness
+
+go 1.26.0
+
+require go.yaml.in/yaml/v3 v3.0.5
