@@ -27,8 +27,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/source"
-	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rbac"
+	"github.com/handwerk-dev/handwerk/engine/cluster/rbac"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
 // bundleTexts are the objects of a bundle that differ in names alone.

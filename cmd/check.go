@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/source"
-	"github.com/handwerk-dev/handwerk/engine/crd"
+	"github.com/handwerk-dev/handwerk/engine/cluster/crd"
 )
 
 // checked has the warnings and notes of a check.

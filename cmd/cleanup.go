@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cleanup"
+	"github.com/handwerk-dev/handwerk/engine/operate/cleanup"
 )
 
 // stopTime is how long cleanup waits for the operator to stop, in addition to the grace period of its handlers: as

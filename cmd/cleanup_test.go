@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/catalog"
-	"github.com/handwerk-dev/handwerk/engine/cleanup"
+	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
+	"github.com/handwerk-dev/handwerk/engine/operate/cleanup"
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/source"
-	"github.com/handwerk-dev/handwerk/engine/crd"
-	"github.com/handwerk-dev/handwerk/engine/preflight"
+	"github.com/handwerk-dev/handwerk/engine/cluster/crd"
+	"github.com/handwerk-dev/handwerk/engine/operate/preflight"
 )
 
 func TestValidateAgainstACluster(t *testing.T) {

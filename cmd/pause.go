@@ -22,9 +22,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/cmd/door"
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/kube"
-	"github.com/handwerk-dev/handwerk/engine/pause"
-	"github.com/handwerk-dev/handwerk/engine/transport"
+	"github.com/handwerk-dev/handwerk/engine/cluster/kube"
+	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
+	"github.com/handwerk-dev/handwerk/engine/decide/pause"
 )
 
 // whichFlags say which operator a command is about that writes to the cluster what the operator heeds.

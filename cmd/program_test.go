@@ -23,8 +23,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/crd"
-	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/cluster/crd"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
 // TestMain lets the test binary be a program of its own, for tests that send it signals, and for those of cases.

@@ -13,8 +13,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rbac"
+	"github.com/handwerk-dev/handwerk/engine/cluster/rbac"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
 const (

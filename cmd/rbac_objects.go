@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/rbac"
+	"github.com/handwerk-dev/handwerk/engine/cluster/rbac"
 )
 
 const rbacGroup = "rbac.authorization.k8s.io"

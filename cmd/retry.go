@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/pass"
+	"github.com/handwerk-dev/handwerk/engine/reconcile"
 )
 
 // retryLook is the time between two looks whether the operator has taken the annotation off.

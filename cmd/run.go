@@ -21,8 +21,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/crd"
-	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/cluster/crd"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
 // machine is an operator that is ready to run.

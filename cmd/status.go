@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/handwerk-dev/handwerk/engine/status"
+	"github.com/handwerk-dev/handwerk/engine/operate/status"
 )
 
 func (p *program) statusCommand() *cobra.Command {

@@ -19,9 +19,9 @@ import (
 	"github.com/handwerk-dev/handwerk/cmd/door"
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
-	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/pause"
-	"github.com/handwerk-dev/handwerk/engine/status"
+	"github.com/handwerk-dev/handwerk/engine/decide/pause"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/operate/status"
 )
 
 // answering is the address of an operator foo that answers each question with the same.

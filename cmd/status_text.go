@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/handwerk-dev/handwerk/engine/status"
+	"github.com/handwerk-dev/handwerk/engine/operate/status"
 )
 
 // statusPage writes a status for people.

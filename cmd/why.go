@@ -18,7 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/cmd/door"
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // whyFlags are the flags of the command why.

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/handwerk-dev/handwerk/engine/kube"
-	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/engine/cluster/kube"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // eventsMost is how many Events of an object are shown, the latest ones.

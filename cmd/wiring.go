@@ -13,11 +13,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/access"
-	"github.com/handwerk-dev/handwerk/engine/cleanup"
-	"github.com/handwerk-dev/handwerk/engine/crd"
-	"github.com/handwerk-dev/handwerk/engine/preflight"
-	"github.com/handwerk-dev/handwerk/engine/rbac"
+	"github.com/handwerk-dev/handwerk/engine/cluster/access"
+	"github.com/handwerk-dev/handwerk/engine/cluster/crd"
+	"github.com/handwerk-dev/handwerk/engine/cluster/rbac"
+	"github.com/handwerk-dev/handwerk/engine/operate/cleanup"
+	"github.com/handwerk-dev/handwerk/engine/operate/preflight"
 )
 
 // podNamespace is the file with the pod's namespace, which the kubelet writes.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
-	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // TestAnAnswerInYAMLSaysTheSame: whatever texts an object has, the answer is YAML with the same values as in JSON.

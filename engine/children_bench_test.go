@@ -15,7 +15,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/cache/source"
 )
 
 // stuck is how long handlers have, after the grace period, that do not heed the end of their context.

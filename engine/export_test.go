@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/watch"
+	"github.com/handwerk-dev/handwerk/engine/cache/watch"
+	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
 
 // Waiting returns how many objects keys of the engine's resources wait for, for tests of what is left

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/rbac"
+	"github.com/handwerk-dev/handwerk/engine/cluster/rbac"
 )
 
 // TestFeedsAskForWhatRolesHave: a feed that asked for a right that no role has would be degraded for

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 )
 
 // names are the names that an operator has or had: what it wrote under an earlier name is its own.

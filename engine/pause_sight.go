@@ -12,8 +12,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
-	"github.com/handwerk-dev/handwerk/engine/backoff"
-	"github.com/handwerk-dev/handwerk/engine/watch"
+	"github.com/handwerk-dev/handwerk/engine/cache/watch"
+	"github.com/handwerk-dev/handwerk/engine/cluster/backoff"
 )
 
 const (

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/pass"
-	"github.com/handwerk-dev/handwerk/engine/status"
+	"github.com/handwerk-dev/handwerk/engine/cache/source"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/operate/status"
+	"github.com/handwerk-dev/handwerk/engine/reconcile"
 )
 
 // standersMost is how many objects of each standing are named that are not ready.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/status"
+	"github.com/handwerk-dev/handwerk/engine/cache/source"
+	"github.com/handwerk-dev/handwerk/engine/operate/status"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
-	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
 // BenchmarkWhy measures the answer to the question why, with 20,000 objects in the cache: while nothing else is to be done, and while

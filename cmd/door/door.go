@@ -26,8 +26,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/handwerk-dev/handwerk/engine/kube"
-	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/cluster/kube"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
 // The flags of the commands that ask. Errors name them.

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
-	"github.com/handwerk-dev/handwerk/engine/kube"
-	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/cluster/kube"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
 // search finds the process of an operator in a cluster.

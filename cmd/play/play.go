@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/activity"
+	"github.com/handwerk-dev/handwerk/engine/operate/activity"
 )
 
 // Settings say what is played and where.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/cmd/door"
-	"github.com/handwerk-dev/handwerk/engine/status"
-	"github.com/handwerk-dev/handwerk/engine/why"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
+	"github.com/handwerk-dev/handwerk/engine/operate/status"
 )
 
 // TestAPlayAnswersQuestions holds that operator status and operator why work where a play says, also after the operator has

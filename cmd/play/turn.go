@@ -13,7 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/crd"
+	"github.com/handwerk-dev/handwerk/engine/cluster/crd"
 )
 
 // grace is how long handlers go on when the operator starts again. It is short, because somebody waits.

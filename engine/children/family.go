@@ -15,18 +15,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
+	"github.com/handwerk-dev/handwerk/engine/cache/source"
+	"github.com/handwerk-dev/handwerk/engine/cache/watch"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/events"
-	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/notfound"
-	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/prune"
-	"github.com/handwerk-dev/handwerk/engine/watch"
+	"github.com/handwerk-dev/handwerk/engine/children/prune"
+	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
+	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
+	"github.com/handwerk-dev/handwerk/engine/cluster/events"
+	"github.com/handwerk-dev/handwerk/engine/cluster/notfound"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
 // Box is what keeps what comes up for owners between passes; see [inbox.Box].

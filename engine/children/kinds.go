@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cache/source"
+	"github.com/handwerk-dev/handwerk/engine/cache/watch"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/prune"
-	"github.com/handwerk-dev/handwerk/engine/watch"
+	"github.com/handwerk-dev/handwerk/engine/children/prune"
 )
 
 // kinds are the kinds of the children of a resource's objects.

@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/collision"
-	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/transport"
+	"github.com/handwerk-dev/handwerk/engine/cache/source"
+	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
+	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
+	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
 // Reader is dsl.ChildReader for filters, and for the attempt of a handler.

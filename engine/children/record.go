@@ -11,7 +11,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 )
 
 // knownRecord is what this process knows of an owner's record from one pass to the next.

@@ -6,8 +6,8 @@ package children
 import (
 	"sync"
 
+	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/inbox"
 )
 
 // records has the records of the owners that have one: events of children find their owners by it.

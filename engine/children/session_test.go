@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/collision"
-	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/prune"
+	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
+	"github.com/handwerk-dev/handwerk/engine/children/prune"
+	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
 // BenchmarkSessionWithoutChildren is what children cost a pass over an object that has none.

@@ -16,14 +16,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
-	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/collision"
-	"github.com/handwerk-dev/handwerk/engine/filter"
-	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/transport"
+	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
+	"github.com/handwerk-dev/handwerk/engine/decide/collision"
+	"github.com/handwerk-dev/handwerk/engine/decide/filter"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
 // enterTarget enters a target into the owner's record before it is patched, and puts the finalizer on the owner.

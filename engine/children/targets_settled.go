@@ -11,7 +11,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/drift"
+	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
 // settledTargets remembers targets in which the server writes a value in another way than it is sent. The zero value has none.

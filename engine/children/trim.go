@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/collision"
-	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
 // outdated returns the places of a record at which there is no child any more.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/collision"
+	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
 // undecided has the children that a handler does not want any more, and that stay until another handler, which may want them, has

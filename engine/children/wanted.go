@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cache/source"
 	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/collision"
-	"github.com/handwerk-dev/handwerk/engine/drift"
-	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/decide/collision"
+	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
 // wanted is a child that is to be applied, or compared with what is to be applied.

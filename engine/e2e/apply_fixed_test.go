@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	applying "github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/drift"
+	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
 // rules is a kind whose fields cannot be changed, or are not valid, for rules in various words.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/crd"
+	"github.com/handwerk-dev/handwerk/engine/cluster/crd"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
 

@@ -19,8 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	childapply "github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
 const ourFinalizer = "law.handwerk.dev/finalizer"

@@ -27,7 +27,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/cmd"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	answer "github.com/handwerk-dev/handwerk/engine/status"
+	answer "github.com/handwerk-dev/handwerk/engine/operate/status"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 

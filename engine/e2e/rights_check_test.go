@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/access"
+	"github.com/handwerk-dev/handwerk/engine/cluster/access"
+	"github.com/handwerk-dev/handwerk/engine/cluster/rbac"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/engine/rbac"
 )
 
 // TestAnAccountIsChecked: the program reports the rights that an account lacks, its own or a service

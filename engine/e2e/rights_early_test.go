@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/cluster/rbac"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rbac"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
 // TestMissingRightsAreReportedBeforeTheyAreNeeded: of an operator that may read everything and write nothing,

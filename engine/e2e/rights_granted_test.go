@@ -17,9 +17,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/cluster/rbac"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/rbac"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
 // givesRights is an operator whose children are roles and bindings, of each sort that takes a right of its own. NS stands for the

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/drift"
+	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
 // classified returns the error of an update as a [dsl.ImmutableError] if the API server refuses the change of fields, and not their

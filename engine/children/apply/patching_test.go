@@ -20,9 +20,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/drift"
+	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
+	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
 // dropped finds no version but v1.

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
-	"github.com/handwerk-dev/handwerk/engine/drift"
+	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
+	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
 // AppliedIn returns the resource of the version in which a target's manager has applied live: the note of replaced values has the paths

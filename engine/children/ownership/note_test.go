@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/handwerk-dev/handwerk/engine/drift"
+	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
 // TestANoteIsTheOperatorsOwn holds that the note of a target is the annotation that its manager has written, whoever writes similar ones.

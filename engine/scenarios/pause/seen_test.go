@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/handwerk-dev/handwerk/engine/operate/status"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
-	"github.com/handwerk-dev/handwerk/engine/status"
 )
 
 // TestAnObjectThatIsGoneCountsNoMore holds that paused objects are counted as paused, and none after its deletion, also where that

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
 // CheckNamed returns the text of one of the checks, by name.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
-	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
 // TestNoTextShowsASecretThatIsReadThroughAName holds that a let, a child as it was, and what a condition or an entry of set is asked, hide

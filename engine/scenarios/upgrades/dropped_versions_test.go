@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/drift"
+	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )

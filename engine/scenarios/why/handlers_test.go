@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
-	"github.com/handwerk-dev/handwerk/engine/why"
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 

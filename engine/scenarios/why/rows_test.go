@@ -15,8 +15,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
-	"github.com/handwerk-dev/handwerk/engine/why"
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
-	"github.com/handwerk-dev/handwerk/engine/why"
 )
 
 // TestAnAnswerShowsNoValueOfARelatedSecret holds that what handlers and machines read of Secrets is in no answer, neither as a value that

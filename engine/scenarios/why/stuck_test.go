@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 	"github.com/handwerk-dev/handwerk/engine/scenarios/scene"
-	"github.com/handwerk-dev/handwerk/engine/why"
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 

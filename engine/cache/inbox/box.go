@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inbox keeps what happens to objects between their passes: events of informers, the operator's own writes, rights that
+// were granted. A pass takes the entries of its key, and puts them back when it breaks off. Beside them lies what passes
+// remember of an object, and why they left it unfinished.
+package inbox
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/cache/queue"
+	"github.com/handwerk-dev/handwerk/engine/cache/tombstone"
+	"github.com/handwerk-dev/handwerk/engine/cache/watch"
+	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
+	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+)
+
+// Key is a key of the queue: an object's, or that of what runs for the resource as a whole.
+type Key = cache.ObjectName
+
+// Box is the inbox of one resource. M is what passes remember of an object. It works within a term of
+// leadership; outside of one, only objects that leave are kept. Its methods may be called at any time by anybody.
+type Box[M any] struct {
+	owner Owner
+	lines lines
+	// ready is the standing of an object without open handlers.
+	ready *stand
+
+	mu sync.Mutex
+	// queue is nil while this process does not lead.
+	queue *queue.Queue[Key]
+	keys  map[Key]*state[M]
+	// waiting are parked keys by the UIDs of the objects whose events wake them.
+	waiting map[types.UID][]Key
+	refused refusals
+	// left are objects that left while another process may have led, which may have died before it let them go.
+	left map[types.UID]*cached.Object
+	// unlogged are keys with waits that are to be logged later, or with echoes that may not come. The timer checks them, next at checkAt;
+	// it is nil while there are none.
+	unlogged map[Key]bool
+	timer    *time.Timer
+	checkAt  time.Time
+}
+
+// Changes are the changes for a key since its last pass.
+type Changes struct {
+	// Fresh: the object appeared after the first listing. This holds as long as the object lasts.
+	Fresh bool
+	// Event is the last event of the object, or empty.
+	Event apiwatch.EventType
+	// Child: a child has changed, and not by this operator alone.
+	Child bool
+	// Related are changes of related objects, nil when there are none.
+	Related *Related
+	// Granted are those who lacked a right which has been given.
+	Granted []string
+	// Woken are the versions of children, related objects and objects of indexes that came, as far as they are known.
+	Woken []breaker.Version
+}
+
+// Tombstone is an object that is gone, with what is remembered of it. Only its key's pass uses it.
+type Tombstone[M any] struct {
+	Object *cached.Object
+	// Memory is nil where no pass has seen the object.
+	Memory *M
+	// Doubt is the state of the confirmation of its deletion.
+	tombstone.Doubt
+	// EventHandled is true when handlers of events have run for its deletion.
+	EventHandled bool
+	// Inherited: it left before this term began, and an earlier leader may have let it go.
+	Inherited bool
+}
+
+// Owner is the resource of an inbox.
+type Owner interface {
+	// Keeps reports whether a deleted object gets a pass.
+	Keeps(*cached.Object) bool
+	// Leaves reports whether a deleted object may live on with marks of the operator, out of sight. It must be quick.
+	Leaves(watch.Event) bool
+	// LogWait logs that a handler has waited for long, or does not wait any more.
+	LogWait(Wait)
+	// Echoed is called with the object as the last pass has left it, when its event comes, for which there is no pass. It must not
+	// call the box.
+	Echoed(Key, *cached.Object)
+}
+
+// New returns an inbox outside of a term.
+func New[M any](owner Owner) *Box[M] {
+	b := &Box[M]{owner: owner, lines: lines{owner: owner}, ready: &stand{how: ops.Ready}, left: map[types.UID]*cached.Object{}}
+	b.clear()
+	return b
+}
+
+func (b *Box[M]) clear() {
+	b.keys = map[Key]*state[M]{}
+	b.waiting = map[types.UID][]Key{}
+	b.refused = refusals{}
+	b.unlogged = map[Key]bool{}
+}
+
+// Begin begins a term, whose keys go into q. What an earlier term remembered is void, for another process may
+// have worked since. Objects that left before the term are tombstones in it.
+func (b *Box[M]) Begin(q *queue.Queue[Key]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.keys {
+		if s.pending != nil {
+			for _, d := range s.gone { // the term ended before it was finalized
+				b.leftLocked(watch.Event{Kind: watch.Deleted, UID: d.Object.GetUID(), Unseen: d.Unseen, Object: d.Object})
+			}
+		}
+	}
+	b.clear()
+	b.queue = q
+	for _, o := range b.left {
+		key := cache.MetaObjectToName(o)
+		s := b.stateLocked(key)
+		s.gone = append(s.gone, &Tombstone[M]{Object: o, Doubt: tombstone.Doubt{Unseen: true}, Inherited: true})
+		q.Add(key, queue.Backlog)
+	}
+	clear(b.left)
+}
+
+// leftLocked notes an event outside of a term, as far as it says which objects leave. The lock is held.
+func (b *Box[M]) leftLocked(ev watch.Event) {
+	switch {
+	case ev.Kind != watch.Deleted:
+		delete(b.left, ev.UID) // it is back
+	case ev.UID != "" && b.owner.Leaves(ev):
+		b.left[ev.UID] = ev.Object
+	}
+}
+
+// End ends the term, if there is one: no key is taken any more.
+func (b *Box[M]) End() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue != nil {
+		b.queue.ShutDown()
+		b.queue = nil
+	}
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
+}
+
+// stateLocked returns the key's state, making it. The lock is held.
+func (b *Box[M]) stateLocked(key Key) *state[M] {
+	s, found := b.knownLocked(key)
+	if !found {
+		s = &state[M]{pending: &pending[M]{}}
+		b.keys[key] = s
+	}
+	return s
+}
+
+// knownLocked returns the key's state if there is one.
+func (b *Box[M]) knownLocked(key Key) (s *state[M], found bool) {
+	if s, found = b.keys[key]; found {
+		s.wake()
+	}
+	return s, found
+}
+
+// Seen takes an event of the resource's own objects.
+func (b *Box[M]) Seen(ev watch.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue == nil {
+		b.leftLocked(ev)
+		return
+	}
+	b.wakeLocked(ev.UID)
+	s := b.stateLocked(ev.Key)
+	class := queue.Fresh
+	if ev.Kind == watch.Updated && !s.writing && b.echoLocked(ev.Key, s, ev.Object) { // events that were put off are checked in their order
+		s.rest()
+		return
+	}
+	switch ev.Kind {
+	case watch.Added:
+		s.uid, s.fresh, s.came, s.Event = ev.UID, !ev.Initial, true, apiwatch.Added
+		if ev.Initial {
+			class = queue.Backlog
+		}
+	case watch.Updated:
+		s.uid, s.came, s.Event = ev.UID, true, cmp.Or(s.Event, apiwatch.Modified)
+		if s.putOff(ev.Object) {
+			return
+		}
+	case watch.Deleted:
+		if b.owner.Keeps(ev.Object) {
+			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Doubt: tombstone.Doubt{Unseen: ev.Unseen}})
+		}
+	}
+	s.writing, s.late = false, nil // the key is queued for all of them
+	b.queue.Add(ev.Key, class)
+}
+
+// RelatedSeen takes an event of an object that is related to the key's by the relation of this number.
+func (b *Box[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, known := b.knownLocked(owner)
+	if b.queue == nil || !known {
+		return
+	}
+	if s.Related == nil {
+		s.Related = &Related{}
+	}
+	s.Related.note(relation, ev)
+	b.queue.Add(owner, queue.Fresh)
+}
+
+// IndexSeen takes an event of an object that changes what an index has under a key that the owner has read.
+func (b *Box[M]) IndexSeen(owner Key, v breaker.Version) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s, known := b.knownLocked(owner); known {
+		s.woken(v)
+		s.concerns(v.UID)
+	}
+	if b.queue != nil {
+		b.queue.Add(owner, queue.Fresh)
+	}
+}
+
+// Look has a key looked at.
+func (b *Box[M]) Look(key Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue != nil {
+		b.queue.Add(key, queue.Fresh)
+	}
+}
+
+// LookAll has the keys of a namespace looked at, or if it is empty, all that are known.
+func (b *Box[M]) LookAll(namespace string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue == nil {
+		return
+	}
+	for key := range b.keys {
+		if namespace == "" || key.Namespace == namespace {
+			b.queue.Add(key, queue.Backlog)
+		}
+	}
+}
+
+// Expect notes a write to an object that a pass over another one has made. One that no pass has seen yet comes
+// with it.
+func (b *Box[M]) Expect(w Write) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s, known := b.knownLocked(w.Key); known {
+		s.expected = append(s.expected, w.noted())
+	}
+}
+
+// Refused notes whether somebody was refused for lack of a right, or found no server, and returns whether that was so before.
+func (b *Box[M]) Refused(key Key, who string, refused bool) (before bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refused.note(key, who, refused)
+}
+
+// Grant lets everybody who was refused try again at once, those first who were refused first: a right that had been missing
+// was given, or the server is back.
+func (b *Box[M]) Grant() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue == nil {
+		return
+	}
+	b.refused.take(func(key Key, who []string) {
+		s := b.stateLocked(key)
+		s.Granted = append(s.Granted, who...)
+		b.queue.Add(key, queue.Fresh)
+	})
+}
+
+// Departs reports whether an object of this UID is gone and not finalized yet. A pass may have it in hand.
+func (b *Box[M]) Departs(key Key, uid types.UID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, known := b.keys[key]
+	if !known || s.pending == nil {
+		return false
+	}
+	is := func(t *Tombstone[M]) bool { return t.Object.GetUID() == uid }
+	return slices.ContainsFunc(s.gone, is) || s.turn != nil && slices.ContainsFunc(s.turn.Gone, is)
+}

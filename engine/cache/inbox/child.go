@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/handwerk-dev/handwerk/engine/cache/queue"
+	"github.com/handwerk-dev/handwerk/engine/cache/watch"
+	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
+)
+
+// lookPause is the time between two looks for own writes to children whose events have not come.
+const lookPause = 2 * time.Second
+
+// awaited is an own write to a child whose event is yet to come.
+type awaited struct {
+	Echo
+	write Write
+	// since is when it was noted, and next when the cache is asked about it.
+	since, next time.Time
+}
+
+// follows reports whether the event of the write comes after one with this state of the child. It does not if a listing
+// shows only a later state.
+func (a awaited) follows(o *cached.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), a.write.Version)
+	return err == nil && order < 0
+}
+
+// ChildSeen takes an event of a child of the key's object. Children that exist at the start are seen by the first pass
+// anyhow, and an owner that is not known is not there, or its own first event brings it. Idle: no handler looks at what has
+// changed, so an owner that is ready is not woken. One that is not may wait for anything. As long as an own write to the child is awaited, no
+// other event of it is idle: the listing that shows both states as one compares with what was there before the write.
+func (b *Box[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, known := b.knownLocked(owner)
+	if !known {
+		return
+	}
+	defer s.rest()
+	if b.queue == nil || ev.Initial || s.childEcho(ev) {
+		return
+	}
+	written, awaits := s.echoes[ev.UID]
+	_, queued := s.changed[ev.UID]
+	if idle && !awaits && !queued && s.stand == b.ready && s.unfinished.count == 0 {
+		return
+	}
+	came := news{last: ev.Object, several: queued}
+	if ev.Kind == watch.Deleted {
+		came = news{}
+	}
+	if ev.Kind == watch.Deleted || !written.follows(ev.Object) {
+		delete(s.echoes, ev.UID)
+	}
+	b.childNewsLocked(owner, s, ev.UID, came)
+}
+
+// childEcho reports whether an event is that of an own write to a child. The write is not awaited any longer then.
+func (s *state[M]) childEcho(ev watch.Event) bool {
+	written, awaits := s.echoes[ev.UID]
+	if !awaits || ev.Kind == watch.Deleted || !written.is(ev.Object) {
+		return false
+	}
+	delete(s.echoes, ev.UID)
+	if s.left != nil {
+		s.left.shown(ev.UID, ev.Object.GetResourceVersion())
+		s.settle()
+	}
+	return true
+}
+
+// Echo notes an own write to a child, so that its event is not taken for news: it may come later, or have come
+// before the answer to the request. A write whose event does not come in time is looked for in the cache.
+func (b *Box[M]) Echo(owner Key, w Write, e Echo) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.stateLocked(owner)
+	now := time.Now()
+	a := awaited{Echo: e, write: w.noted(), since: now, next: now.Add(lookPause)}
+	switch seen, known := s.changed[w.UID]; {
+	case known && seen.last == nil: // it is gone
+		return
+	case known && e.is(seen.last):
+		if !seen.several { // otherwise somebody else has written the child before
+			delete(s.changed, w.UID)
+		}
+		return
+	case known && !a.follows(seen.last): // a listing has shown a later state alone
+		return
+	case w.Cache.Informer(w.Key.Namespace) == nil: // no event will come
+		return
+	}
+	if s.echoes == nil {
+		s.echoes = map[types.UID]awaited{}
+	}
+	s.echoes[w.UID] = a
+	b.watchLocked(owner, a.next)
+}
+
+// ForgetEchoes forgets the versions of own writes whose events are yet to come: the API server's versions have gone
+// back, so the writes of others may get the same ones. The written objects are still looked for.
+func (b *Box[M]) ForgetEchoes() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.keys {
+		if s.pending == nil {
+			continue
+		}
+		for uid, a := range s.echoes {
+			a.Echo = Echo{}
+			s.echoes[uid] = a
+		}
+		if s.left != nil {
+			s.left.echoes = nil
+			s.settle()
+		}
+	}
+}
+
+// childNewsLocked notes that a child has changed, and queues its owner. During a turn that waits: the event may be the echo of a write whose
+// answer has not come yet. The lock is held.
+func (b *Box[M]) childNewsLocked(owner Key, s *state[M], child types.UID, n news) {
+	if s.changed == nil {
+		s.changed = map[types.UID]news{}
+	}
+	s.changed[child] = n
+	if s.turn == nil && b.queue != nil {
+		b.queue.Add(owner, queue.Fresh)
+	}
+}
+
+// lookLocked looks in the caches for own writes to children whose events have not come. It queues the owner if a cache
+// has a later state, or no object: a child that changes or goes before a watch or a listing shows the write has no event
+// for it. It also queues the owner if a cache without a fault does not come to the write in time; the pass asks the
+// server then. It returns when to look again; zero for never. The lock is held.
+func (b *Box[M]) lookLocked(owner Key, s *state[M], now time.Time) (again time.Time) {
+	for uid, a := range s.echoes {
+		if a.next.After(now) {
+			again = sooner(again, a.next)
+			continue
+		}
+		shown := a.write.Shown()
+		if !shown && (now.Sub(a.since) < Patience || !a.write.comes()) {
+			a.next = now.Add(lookPause)
+			s.echoes[uid] = a
+			again = sooner(again, a.next)
+			continue
+		}
+		delete(s.echoes, uid)
+		if o := a.write.object(); !shown || o == nil || !a.is(o) {
+			b.childNewsLocked(owner, s, uid, news{last: o})
+		}
+	}
+	return again
+}

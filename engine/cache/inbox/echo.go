@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/engine/cache/queue"
+	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
+)
+
+// Rest says that a pass has left its object at rest: it has looked at the answers to its writes as the next pass would look at the
+// cache, and found nothing to do. The events of these writes are echoes, and start no pass.
+type Rest struct {
+	// UID is the object's, and Echoes are what the pass has written it as, by the server's answers.
+	UID    types.UID
+	Echoes []Echo
+}
+
+// Echo is a state of an object, or of a child, that a pass has written. Should the API server be set back to an earlier state, the version
+// may be given to another write, so there is the digest, too; see [cached.Object.Digest].
+type Echo struct {
+	Version string
+	Digest  uint64
+}
+
+// EchoOf is the echo of a write, by the server's answer as a cache shows it.
+func EchoOf(o *unstructured.Unstructured) Echo {
+	return Echo{Version: o.GetResourceVersion(), Digest: cached.DigestOf(o)}
+}
+
+// is reports whether a cache shows this state.
+func (e Echo) is(o *cached.Object) bool {
+	return e.Version == o.GetResourceVersion() && e.Digest == o.Digest()
+}
+
+// left is how the last pass left an object at rest, until the caches show it.
+type left struct {
+	uid types.UID
+	// echoes are the states of the object whose events are yet to come, in order.
+	echoes []Echo
+	// awaits are writes that the caches have to show before the next pass.
+	awaits []Write
+	// lookAt is when the key is queued unless the other echoes have come after the first; zero before that one. A restored backup may
+	// have the first write alone.
+	lookAt time.Time
+}
+
+// shown forgets the writes to an object that its event with this version shows.
+func (l *left) shown(uid types.UID, version string) {
+	l.awaits = slices.DeleteFunc(l.awaits, func(w Write) bool { return w.UID == uid && w.Version == version && !w.Gone })
+}
+
+// lateMost is how many events of an object are put off while it is written. Where there are more, others write, too.
+const lateMost = 4
+
+// Writing says that a pass is about to write its object. Until its turn ends, the key is not queued for a change of the object: the
+// change may be the echo of the write, which comes before or after the answer.
+func (b *Box[M]) Writing(key Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.stateLocked(key); !s.came { // otherwise the key is queued already
+		s.writing = true
+	}
+}
+
+// Rest says that the pass has left its object at rest. The next pass waits for writes that no event shows before.
+func (t *Turn[M]) Rest(r Rest, writes *Writes) {
+	b := t.box
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.stateLocked(t.key); s.writing && len(s.late) <= lateMost {
+		s.left = &left{uid: r.UID, echoes: r.Echoes, awaits: writes.take()}
+	}
+}
+
+// concerns says that an object is news for a key. If it is the key's own, its event is no echo, which comes right after this.
+func (s *state[M]) concerns(uid types.UID) {
+	if uid == s.uid {
+		s.writing = false
+	}
+	if s.left != nil && uid == s.left.uid {
+		s.left.echoes = nil
+		s.settle()
+	}
+}
+
+// putOff puts an event off that came while the object is written, and reports whether it did.
+func (s *state[M]) putOff(o *cached.Object) bool {
+	if s.writing && len(s.late) <= lateMost {
+		s.late = append(s.late, o)
+	}
+	return s.writing
+}
+
+// writtenLocked ends the time in which events are put off. Where one of them is no echo, the key is queued. The lock is held.
+func (b *Box[M]) writtenLocked(key Key, s *state[M]) {
+	late := s.late
+	s.writing, s.late = false, nil
+	if len(late) == 0 {
+		return
+	}
+	for _, o := range late {
+		if !b.echoLocked(key, s, o) {
+			if b.queue != nil {
+				b.queue.Add(key, queue.Fresh)
+			}
+			return
+		}
+	}
+	s.came, s.Event = false, ""
+}
+
+// echoLocked reports whether a state of an object is what the last pass left. It is not asked again for the same state. The lock is held.
+func (b *Box[M]) echoLocked(key Key, s *state[M], o *cached.Object) bool {
+	if s.left == nil || s.left.uid != o.GetUID() {
+		return false
+	}
+	at := slices.IndexFunc(s.left.echoes, func(e Echo) bool { return e.is(o) })
+	if at < 0 {
+		return false
+	}
+	s.left.echoes = s.left.echoes[at+1:] // no event comes of those before it: a listing has shown this one alone
+	s.left.shown(o.GetUID(), o.GetResourceVersion())
+	if s.settle(); s.left != nil && len(s.left.echoes) > 0 {
+		s.left.lookAt = time.Now().Add(Patience)
+		b.watchLocked(key, s.left.lookAt)
+	}
+	b.owner.Echoed(key, o)
+	return true
+}
+
+// missingLocked queues a key whose echoes have not all come in time, and returns when that is due; zero for never. The lock is held.
+func (b *Box[M]) missingLocked(key Key, s *state[M], now time.Time) (next time.Time) {
+	switch {
+	case s.left == nil || s.left.lookAt.IsZero():
+		return time.Time{}
+	case s.left.lookAt.After(now):
+		return s.left.lookAt
+	}
+	s.left.lookAt = time.Time{}
+	b.queue.Add(key, queue.Due)
+	return time.Time{}
+}
+
+// settle gives the room back when all that the last pass left has been shown.
+func (s *state[M]) settle() {
+	if s.left != nil && len(s.left.echoes)+len(s.left.awaits) == 0 {
+		s.left = nil
+	}
+}

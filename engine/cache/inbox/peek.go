@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"slices"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/engine/cache/queue"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+)
+
+// Peek is what the inbox knows of an object, beside what comes up for it.
+type Peek struct {
+	// Standing is how the object stands, since when, and Open why it is not ready; empty before its first pass.
+	Standing ops.Standing
+	Since    time.Time
+	Open     []ops.Open
+	// Parked is since when the key waits for the cache, and Suspended until when the object is held back because it loops; zero
+	// where that is not so.
+	Parked, Suspended time.Time
+	// Unfinished counts the passes in a row that could not be finished, and Problem is what the last one ended with.
+	Unfinished int
+	Problem    string
+}
+
+// Peek returns what is known of a key. It is not known outside of a term, and where no event or pass has brought it.
+func (b *Box[M]) Peek(key Key) (p Peek, known bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.keys[key]
+	if s == nil {
+		return p, false
+	}
+	p.Standing, p.Since = s.standing()
+	p.Open = s.reasons(p.Standing)
+	if s.pending != nil {
+		if p.Suspended = s.suspended; s.asideFor == cacheBehind {
+			p.Parked = s.aside
+		}
+		p.Unfinished, p.Problem = s.unfinished.count, s.unfinished.err
+	}
+	return p, true
+}
+
+// Glance returns what is remembered of a key's object, nil before its first pass, the writes that its next pass waits for besides, and
+// what came up since the last pass. All stay for the next pass. Only the worker that has the key may call it.
+func (b *Box[M]) Glance(key Key) (memory *M, awaited []Write, came Changes) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.keys[key]
+	if s == nil {
+		return nil, nil, came
+	}
+	if s.pending != nil {
+		if came = s.Changes; s.left != nil {
+			awaited = slices.Clone(s.left.awaits)
+		}
+		came.Child = s.Child || len(s.changed) > 0
+	}
+	if came.Related != nil {
+		came.Related = &Related{All: came.Related.All, Changes: slices.Clone(came.Related.Changes)}
+	}
+	came.Fresh = s.fresh
+	return s.memory, awaited, came
+}
+
+// Ask has a key looked at before all others, because somebody asks about its object. It reports whether the process leads.
+func (b *Box[M]) Ask(key Key) (leads bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue == nil {
+		return false
+	}
+	b.queue.Add(key, queue.Asked)
+	return true
+}

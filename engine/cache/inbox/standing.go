@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/engine/cache/queue"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+)
+
+// stand is how a pass left an object.
+type stand struct {
+	how ops.Standing
+	// since is when it began to stand so.
+	since time.Time
+	open  []open
+}
+
+// Finished notes how a pass left its object.
+func (b *Box[M]) Finished(key Key, how ops.Stand) {
+	defer b.lines.flush()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.stateLocked(key)
+	b.standLocked(key, s, how)
+}
+
+// standLocked notes how an object stands from here on; no standing is that of one that no pass has seen. The lock is held.
+func (b *Box[M]) standLocked(key Key, s *state[M], how ops.Stand) {
+	if s.pending != nil {
+		s.unfinished = unfinished{}
+	}
+	before := s.stand
+	switch {
+	case len(how.Open) > 0:
+		s.stand = b.openLocked(key, before, how)
+	case how.Standing == ops.Ready:
+		s.stand = b.ready
+	case how.Standing == "":
+		s.stand = nil
+	default:
+		s.stand = &stand{how: how.Standing, since: time.Now()}
+	}
+	if before == nil || before == s.stand {
+		return
+	}
+	if s.stand != nil && s.stand != b.ready && s.stand.how == before.how {
+		s.stand.since = before.since
+	}
+	b.endedLocked(key, before, s.stand)
+}
+
+// Failed counts a pass that could not be finished for an error, and returns how many were so before it, in a row, with what is
+// remembered of the key's object. Where nothing is, that is made.
+func (b *Box[M]) Failed(key Key, err error, remember func(types.UID) *M) (before int, memory *M) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.stateLocked(key)
+	if s.memory == nil {
+		s.memory = remember(s.uid)
+	}
+	if s.unfinished.count == 0 {
+		s.unfinished.since = time.Now()
+	}
+	s.unfinished.count++
+	s.unfinished.err = short(err.Error())
+	return s.unfinished.count - 1, s.memory
+}
+
+// Suspend notes until when an object is held back because it loops; zero when it is not. It reports whether that goes
+// on, so that the log has it already: an object that does not rest is held back again after each probe.
+func (b *Box[M]) Suspend(key Key, until time.Time) (again bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.stateLocked(key)
+	if s.suspended = until; until.IsZero() {
+		return false
+	}
+	again = !s.looping.IsZero()
+	if s.loopSeen = time.Now(); !again {
+		s.looping = s.loopSeen
+	}
+	b.watchLocked(key, s.loopSeen.Add(loopOver))
+	return again
+}
+
+// Held counts the keys that wait for the cache, and the objects that are held back because they loop.
+func (b *Box[M]) Held() (parked, suspended int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.keys {
+		if s.parked {
+			parked++
+		}
+		if s.rests() {
+			suspended++
+		}
+	}
+	return parked, suspended
+}
+
+// rests reports whether the object is held back because it loops.
+func (s *state[M]) rests() bool { return s.pending != nil && s.suspended.After(time.Now()) }
+
+// Queue counts the keys of the queue, which has none while this process does not lead.
+func (b *Box[M]) Queue() queue.Stats {
+	b.mu.Lock()
+	q := b.queue
+	b.mu.Unlock()
+	if q == nil {
+		return queue.Stats{}
+	}
+	return q.Stats()
+}
+
+// standing is how an object stands at this moment, and since when; empty before its first pass.
+func (s *state[M]) standing() (how ops.Standing, since time.Time) {
+	if s.stand != nil {
+		how, since = s.stand.how, s.stand.since
+	}
+	switch {
+	case s.pending == nil || how == ops.Held:
+	case s.unfinished.count > 0:
+		return ops.Failing, s.unfinished.since
+	case s.rests() && (how == ops.Ready || how == ops.Waits):
+		return ops.Failing, s.looping
+	case (s.parked || s.asideFor == memoryShort) && how == ops.Ready:
+		return ops.Waits, s.aside
+	}
+	return how, since
+}
+
+// reasons say why an object that stands so is not ready.
+func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
+	if s.pending != nil && s.unfinished.count > 0 {
+		out = append(out, ops.Open{Standing: ops.Failing, Reason: "pass could not be finished: " + s.unfinished.err})
+	}
+	if s.stand != nil {
+		for _, o := range s.stand.open {
+			out = append(out, o.Open)
+		}
+	}
+	if s.rests() {
+		out = append(out, ops.Open{Standing: ops.Failing, Reason: "its passes write again and again; it rests"})
+	}
+	if how == ops.Waits && len(out) == 0 {
+		reason := cacheBehind
+		if s.pending != nil && s.asideFor != 0 {
+			reason = s.asideFor
+		}
+		out = append(out, ops.Open{Standing: ops.Waits, Reason: reason.String()})
+	}
+	return out
+}
+
+// reasonMost bounds the text of an error that is named among others, in bytes.
+const reasonMost = 200
+
+func short(text string) string {
+	if len(text) <= reasonMost {
+		return text
+	}
+	return strings.ToValidUTF8(text[:reasonMost], "") + "…"
+}
+
+// Standings counts the objects that are known by how they stand. Outside of a term there are none: another process may know better.
+func (b *Box[M]) Standings() map[ops.Standing]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := map[ops.Standing]int{}
+	if b.queue == nil {
+		return out
+	}
+	for _, s := range b.keys {
+		if how, _ := s.standing(); how != "" {
+			out[how]++
+		}
+	}
+	return out
+}
+
+// Standers names the objects that are not ready, the oldest ones of each standing and so many at most. Outside of a term there are none.
+func (b *Box[M]) Standers(most int) (out []ops.Standers) {
+	for _, how := range ops.Standings() {
+		if how != ops.Ready {
+			out = append(out, ops.Standers{Standing: how})
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue == nil {
+		return nil
+	}
+	for key, s := range b.keys {
+		how, since := s.standing()
+		if how == ops.Ready || how == "" {
+			continue
+		}
+		of := &out[slices.IndexFunc(out, func(of ops.Standers) bool { return of.Standing == how })]
+		of.Count++
+		one := ops.Stander{Object: key.String(), Since: since}
+		at, _ := slices.BinarySearchFunc(of.Oldest, one, func(a, b ops.Stander) int {
+			return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Object, b.Object))
+		})
+		if at >= most {
+			continue
+		}
+		one.Open = s.reasons(how)
+		of.Oldest = slices.Insert(of.Oldest, at, one)
+		of.Oldest = of.Oldest[:min(len(of.Oldest), most)]
+	}
+	return slices.DeleteFunc(out, func(of ops.Standers) bool { return of.Count == 0 })
+}
+
+// Failing returns the keys of no object, such as those of schedules, whose handlers fail. Outside of a term there are none.
+func (b *Box[M]) Failing() map[Key]ops.Stander {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := map[Key]ops.Stander{}
+	for key, s := range b.keys {
+		if b.queue == nil || s.stand == nil || s.stand.how != "" {
+			continue
+		}
+		for _, o := range s.stand.open {
+			if o.Standing == ops.Failing {
+				out[key] = ops.Stander{Object: key.String(), Since: o.since, Open: []ops.Open{o.Open}}
+			}
+		}
+	}
+	return out
+}
+
+// Awaited is how many objects parked keys wait for.
+func (b *Box[M]) Awaited() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
+}

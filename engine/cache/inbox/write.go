@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cache/watch"
+	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
+	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
+)
+
+// Patience is how long a key is parked before it is looked whether what it waits for got lost.
+const Patience = time.Minute
+
+// Cache is what brings a resource in.
+type Cache interface {
+	Name() dsl.ResourceName
+	Resource() catalog.Resource
+	// Informer returns that of a namespace, nil when there is none any more.
+	Informer(namespace string) *watch.Handle
+}
+
+// Write is a write of this operator that a cache has to show.
+type Write struct {
+	Cache Cache
+	// Key and UID are those of the object that was written.
+	Key Key
+	UID types.UID
+	// Version is what it was written as; empty when it was deleted.
+	Version string
+	// Gone: the object went with the write.
+	Gone bool
+	// Own: the object is of the resource whose pass wrote it.
+	Own bool
+	// since is the cache's epoch when the write was noted, plus one; zero where that is not known.
+	since uint64
+}
+
+// noted returns the write with the cache's epoch at this time.
+func (w Write) noted() Write {
+	if w.since == 0 && w.Cache != nil {
+		if h := w.Cache.Informer(w.Key.Namespace); h != nil {
+			w.since = h.Epoch() + 1
+		}
+	}
+	return w
+}
+
+// Shown reports whether the cache shows the write. A write to what is not watched any more counts as shown.
+//
+// When the API server's versions have gone back, the version of the write proves nothing any more: the write may be undone,
+// and its version given to another one. Then a listing that began later shows the outcome.
+func (w Write) Shown() bool {
+	h := w.Cache.Informer(w.Key.Namespace)
+	switch {
+	case h == nil:
+		return true
+	case h.Behind():
+		return false
+	case w.since > 0 && h.Epoch()+1 > w.since:
+		return true
+	}
+	if w.Version != "" && !w.Gone {
+		return h.CaughtUp(w.Version)
+	}
+	o := w.object()
+	return o == nil || !w.Gone && o.GetDeletionTimestamp() != nil
+}
+
+// object returns the object that was written as the cache has it; nil where it has none, or another one of the name.
+func (w Write) object() *cached.Object {
+	h := w.Cache.Informer(w.Key.Namespace)
+	if h == nil {
+		return nil
+	}
+	o, found := h.Object(w.Key)
+	if !found || o.GetUID() != w.UID {
+		return nil
+	}
+	return o
+}
+
+// awaited reports whether passes wait for the write.
+//
+// No pass waits for a cache of children that is blind, above all no deletion: until a watch is open again, handlers that
+// read it get an error. But the object itself is read from its own cache, so no pass begins before that one has caught up.
+func (w Write) awaited() bool {
+	if w.Shown() {
+		return false
+	}
+	h := w.Cache.Informer(w.Key.Namespace)
+	return w.Own || h != nil && !h.State().Blind
+}
+
+// Read reads one object from the server, nil when it is gone.
+type Read func(context.Context, schema.GroupVersionResource, Key) (*unstructured.Unstructured, error)
+
+// comes reports whether the cache has no fault, so that it should show the write.
+func (w Write) comes() bool {
+	h := w.Cache.Informer(w.Key.Namespace)
+	return h != nil && h.State().Fault == nil
+}
+
+// lost reports whether the server does not know of the write any more.
+func (w Write) lost(ctx context.Context, read Read) bool {
+	if !w.comes() {
+		return false
+	}
+	live, err := read(ctx, w.Cache.Resource().GVR, w.Key)
+	if err != nil {
+		return false // the next look shows it
+	}
+	if w.Version == "" || w.Gone {
+		return live != nil && live.GetUID() == w.UID && (w.Gone || live.GetDeletionTimestamp() == nil)
+	}
+	if live == nil || live.GetUID() != w.UID {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(live.GetResourceVersion(), w.Version)
+	return err == nil && order < 0
+}
+
+// Writes are those that the next pass over an object waits for.
+type Writes struct {
+	all []Write
+	// parked is since when the object waits for them, or when the server was last asked about them; zero while it
+	// does not wait.
+	parked time.Time
+}
+
+// Expect adds those of writes by passes over other objects that are of the object with this UID, and not shown yet.
+func (w *Writes) Expect(uid types.UID, writes []Write) {
+	for _, one := range writes {
+		if one.UID == uid && !one.Shown() {
+			w.Add(one)
+		}
+	}
+}
+
+// Resume adds writes that passes waited for before.
+func (w *Writes) Resume(writes []Write) { w.all = append(w.all, writes...) }
+
+// take returns the writes, and forgets them.
+func (w *Writes) take() []Write {
+	all := w.all
+	w.all = nil
+	return all
+}
+
+// Add has one more waited for.
+func (w *Writes) Add(one Write) { w.all = append(w.all, one.noted()) }
+
+// Shown reports whether the caches show all of them, but for those that a cache cannot show at the moment. Of these the last
+// one to each object is kept: passes wait for it once a watch is open again.
+func (w *Writes) Shown() bool {
+	if !Shown(w.all) {
+		return false
+	}
+	w.parked = time.Time{}
+	w.Tidy()
+	return true
+}
+
+// Shown reports whether the next pass need not wait for writes.
+func Shown(writes []Write) bool { return !slices.ContainsFunc(writes, Write.awaited) }
+
+// Tidy forgets those that the caches show, and those to an object that was written once more.
+func (w *Writes) Tidy() {
+	type object struct {
+		in  Cache
+		key Key
+	}
+	var later map[object]bool
+	var left []Write
+	for _, one := range slices.Backward(w.all) {
+		if of := (object{one.Cache, one.Key}); !later[of] && !one.Shown() {
+			if later == nil {
+				later = map[object]bool{}
+			}
+			later[of], left = true, append(left, one)
+		}
+	}
+	slices.Reverse(left)
+	w.all = left
+}
+
+// Recall asks the server about writes that a key has been parked for so long that they may never be shown, and gives
+// up those that the server does not know any more: it was restored from a backup, and its versions have gone
+// back. It reports whether none is left to wait for.
+func (w *Writes) Recall(ctx context.Context, read Read) bool {
+	if w.parked.IsZero() || time.Since(w.parked) < Patience {
+		return false
+	}
+	w.all = slices.DeleteFunc(w.all, func(one Write) bool { return one.Shown() || one.lost(ctx, read) })
+	if !w.Shown() {
+		w.parked = time.Now()
+		return false
+	}
+	return true
+}
+
+// park notes since when they are waited for, and returns their objects.
+func (w *Writes) park() (uids []types.UID) {
+	if w.parked.IsZero() {
+		w.parked = time.Now()
+	}
+	for _, one := range w.all {
+		uids = append(uids, one.UID)
+	}
+	return uids
+}

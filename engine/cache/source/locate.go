@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package feed
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
+	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
+)
+
+// Location says where the API server serves a resource: under which name, and in which version. Its methods may be called by any
+// number of goroutines.
+type Location struct {
+	name dsl.ResourceName
+	kind schema.GroupVersionKind
+
+	mu    sync.Mutex
+	place place
+}
+
+// place has the facts of a location at one time.
+type place struct {
+	// served is the resource that the API server serves under the name. Known is true while it does, as far as the feed
+	// knows.
+	served catalog.Resource
+	known  bool
+	// observes: objects have status.observedGeneration.
+	observes bool
+	// absent: there is no CRD, and so there are no objects.
+	absent bool
+}
+
+func (l *Location) now() place {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.place
+}
+
+// found records what the API server serves.
+func (l *Location) found(served catalog.Resource, observes bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.place = place{served: served, known: true, observes: observes}
+}
+
+// end records that the resource is gone. Resource goes on to return what was served.
+func (l *Location) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.place.known, l.place.absent = false, true
+}
+
+// unserved records whether a resource that is not served is gone.
+func (l *Location) unserved(absent bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.place.absent = absent
+}
+
+// Name is the resource as it was declared, or as it is called for people where a kind was.
+func (l *Location) Name() dsl.ResourceName { return l.name }
+
+// ByKind reports whether a kind was declared, and not a name.
+func (l *Location) ByKind() bool { return !l.kind.Empty() }
+
+// OfKind is the kind that was declared, empty where a name was.
+func (l *Location) OfKind() schema.GroupKind { return l.kind.GroupKind() }
+
+// Is reports whether the resource has this name, in its declaration or on the API server.
+func (l *Location) Is(name dsl.ResourceName) bool {
+	now := l.now()
+	served := now.served.GVR
+	return l.name == name || now.known && served.Resource == name.Resource && served.Group == name.Group &&
+		(name.Version == "" || name.Version == served.Version)
+}
+
+// Known reports whether the API server serves the resource, as far as the feed knows.
+func (l *Location) Known() bool { return l.now().known }
+
+// Resource is the resource that the API server serves under the name. It is the zero value before that is known, and stays
+// as it was when the resource is not served any more.
+func (l *Location) Resource() catalog.Resource { return l.now().served }
+
+// Serves reports whether the API server serves this resource under the name.
+func (l *Location) Serves(gvr schema.GroupVersionResource) bool {
+	now := l.now()
+	return now.known && now.served.GVR == gvr
+}
+
+// KeepsGeneration reports whether the engine keeps progress in status.observedGeneration. It is false if [Settings].ObservedGeneration
+// is.
+func (l *Location) KeepsGeneration() bool {
+	now := l.now()
+	return now.observes && now.served.Status
+}
+
+// Absent reports whether the resource is known to be gone, or not to have come yet.
+func (l *Location) Absent() bool { return l.now().absent }
+
+// Blank returns an object with nothing but the kind.
+func (l *Location) Blank() *unstructured.Unstructured {
+	served := l.Resource()
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
+	return o
+}
+
+// Tree returns a copy of an object of the cache, with the fields that the cache holds: at least kind, name, UID and version.
+func (l *Location) Tree(o *cached.Object) *unstructured.Unstructured {
+	if t := o.Tree(); t != nil {
+		return t
+	}
+	t := l.Blank()
+	t.SetNamespace(o.GetNamespace())
+	t.SetName(o.GetName())
+	t.SetUID(o.GetUID())
+	t.SetResourceVersion(o.GetResourceVersion())
+	return t
+}
+
+// locator asks the catalog where a resource is served. The feed's own goroutine uses it.
+type locator struct {
+	at      *Location
+	catalog *catalog.Catalog
+	// generation: the engine writes status.observedGeneration where objects have it.
+	generation bool
+	// looked: it has asked before.
+	looked bool
+	log    logr.Logger
+}
+
+// find records where the resource is served. The error wraps [catalog.ErrMissing] if it is not.
+func (l *locator) find(ctx context.Context) error {
+	read := l.foresee(ctx)
+	served, err := l.look(ctx)
+	read(err == nil)
+	if err != nil {
+		return err
+	}
+	return l.enter(ctx, served)
+}
+
+// foresee begins to read what enter asks for, the first time: the CRD has the name that was declared. A name without a version says
+// too little. Read waits for the end, and keeps what was read if the resource is served.
+func (l *locator) foresee(ctx context.Context) (read func(served bool)) {
+	name := l.at.name
+	if l.looked || !l.generation || l.at.ByKind() || name.Version == "" {
+		return func(bool) {}
+	}
+	l.looked = true
+	var keep func()
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		keep = l.catalog.Foresee(ctx, schema.GroupVersionResource{Group: name.Group, Version: name.Version, Resource: name.Resource})
+	})
+	return func(served bool) {
+		if reading.Wait(); served {
+			keep()
+		}
+	}
+}
+
+// enter records that the resource is served in this version.
+func (l *locator) enter(ctx context.Context, served catalog.Resource) error {
+	observes := false
+	if l.generation {
+		var err error
+		if observes, err = l.catalog.ObservedGeneration(ctx, served); err != nil {
+			return err
+		}
+		if !observes {
+			l.log.Info("schema has no status.observedGeneration; progress is kept in an annotation")
+		}
+	}
+	l.at.found(served, observes)
+	return nil
+}
+
+// look asks for the resource as it was declared.
+func (l *locator) look(ctx context.Context) (catalog.Resource, error) {
+	return l.resolve(ctx, l.at.name, l.at.kind)
+}
+
+// resolve asks for a name, or for a kind where there is one.
+func (l *locator) resolve(ctx context.Context, name dsl.ResourceName, kind schema.GroupVersionKind) (catalog.Resource, error) {
+	if !kind.Empty() {
+		served, err := l.catalog.KindOf(ctx, kind)
+		if err != nil {
+			return catalog.Resource{}, err
+		}
+		name = dsl.ResourceName{Resource: served.GVR.Resource, Version: served.GVR.Version, Group: served.GVR.Group}
+	}
+	return l.catalog.Resolve(ctx, name)
+}
+
+// elsewhere returns another version in which the API server has the declared resource, empty when it
+// does not have it at all.
+func (l *locator) elsewhere(ctx context.Context) string {
+	name, kind := l.at.name, l.at.kind
+	name.Version, kind.Version = "", ""
+	served, err := l.resolve(ctx, name, kind)
+	if err != nil || served.GVR.Version == l.at.name.Version || served.GVR.Version == l.at.kind.Version {
+		return "" // the second one is there since the first question was asked; the next look finds it
+	}
+	return served.GVR.Version
+}

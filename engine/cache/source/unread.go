@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
+)
+
+// UnreadError is the error of a read from a cache that is not complete. If a right is missing, it wraps the error that the API server
+// would return, so that apierrors.IsForbidden is true.
+type UnreadError struct {
+	// Feed names the resource.
+	Feed string
+	// Phase and Reason are those of the feed, in a namespace or as a whole.
+	Phase  Phase
+	Reason string
+	// answer is the error that the API server would return, or nil.
+	answer error
+}
+
+// Error returns the error of the API server, or the resource and the reason.
+func (e *UnreadError) Error() string {
+	if e.answer != nil {
+		return e.answer.Error()
+	}
+	return fmt.Sprintf("reading %s: it is %s: %s", e.Feed, e.Phase, e.Reason)
+}
+
+// Unwrap returns the answer of the API server.
+func (e *UnreadError) Unwrap() error { return e.answer }
+
+// Unread reports whether an error is that of a forbidden or faulty feed. Such a feed logs its state itself.
+func Unread(err error) bool {
+	unread, is := errors.AsType[*UnreadError](err)
+	return is && (unread.Phase == Forbidden || unread.Phase == Faulty)
+}
+
+// Unanswered reports whether an error says that the API server did not answer, also to a feed.
+func Unanswered(err error) bool {
+	unread, is := errors.AsType[*UnreadError](err)
+	return is && unread.Phase == Faulty || transport.Unanswered(err)
+}
+
+// ListingLook is the interval of checks whether a listing is complete.
+const ListingLook = time.Second

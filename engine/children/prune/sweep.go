@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/decide/collision"
+	"github.com/handwerk-dev/handwerk/engine/decide/filter"
+)
+
+// refusedLook is the interval of attempts to remove children without the right to do so, because the right is not checked.
+const refusedLook = time.Minute
+
+// Sweeper selects the children of a resource's objects that no handler makes.
+type Sweeper struct {
+	resource *dsl.Resource
+	handlers []*dsl.Handler
+	// free is true when handlers may make children under undeclared names.
+	free bool
+
+	mu sync.Mutex
+	// makers has the names that handlers have used in this process, logged the unknown names that the log has.
+	makers, logged map[string]bool
+}
+
+// NewSweeper returns the sweeper of a resource with these handlers.
+func NewSweeper(resource *dsl.Resource, handlers []*dsl.Handler) *Sweeper {
+	return &Sweeper{resource: resource, handlers: handlers, free: slices.ContainsFunc(handlers, collision.Free), makers: map[string]bool{}, logged: map[string]bool{}}
+}
+
+// SweepMemory is kept for an owner from one pass to the next.
+type SweepMemory struct {
+	// done is true when each child had a handler. Logged is true when the log has the objects that look like children and are
+	// not. Refused is the logged reason why children cannot be removed.
+	done, Logged bool
+	refused      string
+}
+
+// Done reports whether there is nothing to look for. News may have brought something.
+func (m *SweepMemory) Done(news bool) bool { return m.done && !news }
+
+// Missed notes that a pass did not come to look. News are for the next one.
+func (m *SweepMemory) Missed(news bool) { m.done = m.done && !news }
+
+// Withdrawing reports whether labels or annotations of an owner keep some handler from it that takes its children away then.
+func (s *Sweeper) Withdrawing(owner metav1.Object) bool {
+	return slices.ContainsFunc(s.handlers, func(h *dsl.Handler) bool { return withdraws(h, owner) })
+}
+
+// withdraws reports whether a handler takes its children away, as labels or annotations of their owner keep it from that.
+func withdraws(h *dsl.Handler, owner metav1.Object) bool {
+	return h.Known.Withdraws && !filter.Chooses(h, owner)
+}
+
+// unsure reports whether the filter of some handler fails, which may take over what no handler has any more.
+func (s *Sweeper) unsure(fails func(handler int) bool) bool {
+	for at, h := range s.handlers {
+		if len(h.Makers) > 0 && !collision.Lasts(h) && fails(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// Sweep has the owner and its children in a pass.
+type Sweep struct {
+	// Owner is the owner itself.
+	Owner metav1.Object
+	// All are its children, as far as they have names.
+	All []dsl.ChildObject
+	// Manager is the operator's field manager.
+	Manager string
+	Pass    Pass
+}
+
+// Pass is the pass over the owner.
+type Pass interface {
+	// Owns reports whether a kind is declared.
+	Owns(schema.GroupKind) bool
+	// Read reads a child from the server, nil where it is gone. Controllers copy annotations onto what they make of an
+	// object, so it is asked who set them; the cache does not have it.
+	Read(context.Context, dsl.ChildObject) (*unstructured.Unstructured, error)
+	// Remove takes a child away as its policy says. Why is what the log says.
+	Remove(ctx context.Context, gone dsl.ChildObject, why string) error
+	Log() logr.Logger
+}
+
+// made reports whether the operator has made a child, or adopted it.
+func (p Sweep) made(ctx context.Context, found dsl.ChildObject) (bool, error) {
+	live, err := p.Pass.Read(ctx, found)
+	if err != nil {
+		return false, fmt.Errorf("reading %s %s: %w", found.Object.GetKind(), cache.MetaObjectToName(found.Object), err)
+	}
+	ours := func(e metav1.ManagedFieldsEntry) bool { return e.Manager == p.Manager }
+	return live != nil && live.GetUID() == found.Object.GetUID() && slices.ContainsFunc(live.GetManagedFields(), ours), nil
+}
+
+// Note notes that a handler makes children under a name, which need not be its own where it is Go code.
+func (s *Sweeper) Note(maker string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.makers[maker] = true
+}
+
+// Sweep removes children as their policy says. Again is the time until the next sweep, zero for none. The error names the children
+// that stay. A missing right is logged, and is no error. Fails reports whether the filter of a handler, by its index, fails.
+func (s *Sweeper) Sweep(ctx context.Context, m *SweepMemory, p Sweep, fails func(handler int) bool) (again time.Duration, err error) {
+	var faults []error
+	m.done = true
+	for _, found := range p.All {
+		why := s.left(p, found)
+		if why == "" || stays(found) {
+			continue
+		}
+		if s.unsure(fails) {
+			m.done = false
+			return 0, nil
+		}
+		made, err := p.made(ctx, found)
+		if made {
+			err = p.Pass.Remove(ctx, found, why)
+		}
+		m.done = m.done && !made && err == nil
+		faults = append(faults, err)
+	}
+	switch err = errors.Join(faults...); {
+	case err == nil:
+		return 0, nil
+	case !apierrors.IsForbidden(err):
+		return 0, fmt.Errorf("removing children without a handler: %w", err)
+	case m.refused != err.Error():
+		m.refused = err.Error()
+		p.Pass.Log().Info("removing children without a handler is forbidden", logmark.Warning, true, "error", m.refused)
+	}
+	return refusedLook, nil
+}
+
+// stays reports whether nothing is to be done about a child, or no more than is done.
+func stays(found dsl.ChildObject) bool {
+	going := found.OnDelete != dsl.OrphanChild && deleted(found.Object)
+	return found.Ownership == dsl.Unowned || found.OnDelete == dsl.RetainChild || going
+}
+
+func deleted(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil }
+
+// left says why no handler has a child any more, empty where one has, or may have.
+func (s *Sweeper) left(p Sweep, found dsl.ChildObject) (why string) {
+	maker := found.Handler
+	at := collision.HandlerOf(s.handlers, maker)
+	there := at >= 0 && (s.handlers[at].Makers == nil || slices.Contains(s.handlers[at].Makers, maker))
+	switch {
+	case maker == "", !there && s.named(maker):
+		return "" // Go code need not say who it is
+	case there:
+		return s.leftBy(p, s.handlers[at], found)
+	case s.free:
+		s.spare(p, maker)
+		return ""
+	}
+	return fmt.Sprintf("there is no handler %s any more", maker)
+}
+
+// leftBy is left for a child whose handler exists. A handler that does not run for its children may never run again, so
+// it cannot be the one to remove its former children.
+func (s *Sweeper) leftBy(p Sweep, h *dsl.Handler, found dsl.ChildObject) (why string) {
+	kind := found.Object.GroupVersionKind().GroupKind()
+	switch {
+	case withdraws(h, p.Owner):
+		return fmt.Sprintf("handler %s does not see the object any more", found.Handler)
+	case h.Makers == nil || h.On(dsl.Child) || collision.Lasts(h):
+		return ""
+	case !p.Pass.Owns(kind):
+		return "children of its kind are not declared any more"
+	case !collision.MayMake(s.resource, h, kind):
+		return fmt.Sprintf("handler %s makes no %s any more", h.ID, kind.Kind)
+	}
+	return ""
+}
+
+// named reports whether a handler has made children under a name in this process.
+func (s *Sweeper) named(maker string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.makers[maker]
+}
+
+// spare logs an unknown maker once. Its children stay, because Go code may have made them.
+func (s *Sweeper) spare(p Sweep, maker string) {
+	s.mu.Lock()
+	logged := s.logged[maker]
+	s.logged[maker] = true
+	s.mu.Unlock()
+	if !logged {
+		p.Pass.Log().Info("child names an unknown handler; it is left alone, because Go code may make children under any name (dsl.Makes and Makes of dsl.Function declare the names)",
+			logmark.Warning, true, "maker", maker)
+	}
+}

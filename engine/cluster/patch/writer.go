@@ -1,0 +1,376 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package patch writes the changes of a pass: with at most one request for the object and one for its status, and
+// with no request if the object already is so.
+package patch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/engine/cluster/notfound"
+)
+
+// conflictRetries is how often a write is recomputed after a conflict.
+const conflictRetries = 5
+
+// ErrGone means that the object is gone, or that another object has its name now.
+var ErrGone = errors.New("the object is gone")
+
+// Note is the desired state of an annotation.
+type Note struct {
+	// Text is its value. An empty text removes the annotation, unless its value is no longer Was.
+	Text, Was string
+	// Alone: it is written also without other changes.
+	Alone bool
+}
+
+// Marks are the engine's own changes of an object.
+type Marks struct {
+	// Annotation is the key of the state annotation; if it is empty, the annotation stays as it is.
+	Annotation string
+	// State is its value; empty removes it.
+	State string
+	// Along are annotations that are written only together with other changes, but for those that say otherwise.
+	Along map[string]Note
+	// Spent are annotations to remove, with their values. One that has another value by now stays.
+	Spent map[string]string
+	// Finalizer is the operator's finalizer, Earlier are those of its earlier names.
+	Finalizer string
+	Earlier   []string
+	// Add and Remove add or remove the finalizer; at most one is set.
+	Add, Remove bool
+	// Condition is a condition of the engine to set, or nil; Mended are the types of conditions to remove.
+	Condition *metav1.Condition
+	Mended    []string
+	// Ready is the condition [dsl.Ready] if the engine sets it; nil leaves it as it is.
+	Ready *metav1.Condition
+	// Observed is the value for status.observedGeneration, the handled generation; zero leaves the field as it is.
+	// If Write itself changes that generation, it sends the new one.
+	Observed int64
+	// Unobserved: status.observedGeneration is removed.
+	Unobserved bool
+	// Late: Observed marks the object as handled, so the status is written after the object.
+	Late bool
+}
+
+// Wish returns the changes of an object. It is called with the object as it was read, and again after a conflict.
+type Wish func(live *unstructured.Unstructured) (*dsl.Patch, Marks)
+
+// Client is the part of [dynamic.ResourceInterface] that is needed here.
+type Client interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions, sub ...string) (*unstructured.Unstructured, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error)
+}
+
+var _ Client = dynamic.ResourceInterface(nil)
+
+// Target is an object to write to.
+type Target struct {
+	// Client is the client of the object's resource, in its namespace.
+	Client Client
+	// Object is the object as it was read. It is not changed.
+	Object *unstructured.Unstructured
+	// Resource is the object's resource. A 404 that does not name it is not about the object.
+	Resource schema.GroupResource
+	// Subresource: the resource has a status subresource.
+	Subresource bool
+	// Manager is the field manager; see [Marker].
+	Manager string
+	// Earlier are the operator's field managers under its earlier names. Their fields count as its own.
+	Earlier []string
+	// Counts: status.observedGeneration belongs to the engine; handlers cannot change it.
+	Counts bool
+	// Prefix is the prefix of the engine's annotations; empty if it is not known.
+	Prefix string
+	// Ignored identifies changes that the server did not make, from Result.Ignored. They are not sent again while
+	// the object is unchanged.
+	Ignored []uint64
+	// Wrote is called after each request: to is from with that write and no other change. Optional.
+	Wrote func(from, to *unstructured.Unstructured)
+	// Generation is the object's generation that handlers saw, for their conditions. Now is the time of
+	// transitions.
+	Generation int64
+	Now        time.Time
+}
+
+// Result is the result of a write.
+type Result struct {
+	// Object is the object after the last request, or as it was if there was none.
+	Object *unstructured.Unstructured
+	// Status and Whole say which requests were sent: to the status subresource, and to the object.
+	Status, Whole bool
+	// Dropped are fields that the server dropped, because the schema does not have them.
+	Dropped []dsl.Path
+	// Ignored are digests of the changes that the server dropped or rewrote.
+	Ignored []uint64
+}
+
+// longUID is how much of an object's UID a field manager's name has, because the server limits its length. UIDs of
+// Kubernetes are shorter.
+const longUID = 40
+
+// Marker is the prefix of the field managers that write the engine's mark into status.observedGeneration. They
+// distinguish the mark from numbers that others write there, including handlers.
+func Marker(manager string) string { return manager + "/observed/" }
+
+// MarkerOf is the field manager that writes the mark of one object. Its name has the object's UID, so a copy that
+// was restored with its status and managedFields does not have a mark of its own.
+func MarkerOf(marker string, o *unstructured.Unstructured) string {
+	uid := string(o.GetUID())
+	return marker + uid[:min(len(uid), longUID)]
+}
+
+// Write sends the changes that the target does not have yet. The request that marks the object as handled goes
+// last: after a crash between the two requests, the object must not be marked with changes missing. That is the
+// request to the object, or if the marks are late, the one to its status.
+//
+// Each request has the version that it was computed from, because a cache may be late, and nothing that others have
+// written is overwritten unseen. After a conflict, wish is called again. The error wraps ErrGone if the object is
+// gone, as confirmed by a read; other errors are the server's.
+func Write(ctx context.Context, t Target, wish Wish) (Result, error) {
+	w := writing{to: t, out: Result{Object: t.Object}, wish: wish}
+	w.ask()
+	for {
+		if done, err := w.both(ctx, t.Subresource && w.marks.Late); done || err != nil {
+			return w.out, err
+		}
+	}
+}
+
+// writing is a write in progress.
+type writing struct {
+	to   Target
+	out  Result
+	wish Wish
+	// wanted and marks are the last result of the wish.
+	wanted *dsl.Patch
+	marks  Marks
+	// conflicts counts the conflicts since the last successful request.
+	conflicts int
+	// made is the generation that the write itself made from another one, from.
+	from, made int64
+}
+
+// ask calls the wish with the current object.
+func (w *writing) ask() { w.wanted, w.marks = w.wish(w.out.Object) }
+
+// both sends the two requests if they have changes: that to the status first, unless it is late. It is not done if
+// the marks require the other order after a conflict.
+func (w *writing) both(ctx context.Context, late bool) (done bool, err error) {
+	order := []string{"status", ""}
+	if late {
+		slices.Reverse(order)
+	}
+	for _, subresource := range order {
+		if subresource != "" && !w.to.Subresource {
+			continue
+		}
+		if done, err = w.send(ctx, subresource, late); !done || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// change returns the changes for one of the requests.
+func (w *writing) change(o *unstructured.Unstructured, subresource string) change {
+	if subresource != "" {
+		return w.to.statusChange(o, w.wanted, w.handled())
+	}
+	c := w.to.objectChange(o, w.wanted, w.marks)
+	if !w.to.Subresource {
+		c = c.join(w.to.statusChange(o, w.wanted, w.marks))
+	}
+	return c
+}
+
+// handled returns the marks, with the generation that the write itself has made from the handled one.
+func (w *writing) handled() Marks {
+	m := w.marks
+	if m.Observed > 0 && m.Observed == w.from {
+		m.Observed = w.made
+	}
+	return m
+}
+
+// Change returns the merge patch of p's changes, status included; empty if the object already is so. It ignores
+// transformations. Generation and now are as in Target.
+func Change(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) map[string]any {
+	t := Target{Generation: generation, Now: now}
+	return t.objectChange(o, p, Marks{}).join(t.statusChange(o, p, Marks{})).tree
+}
+
+// Lay returns an object with p's changes, the merge patch that leads there, and p as from Resolve. If nothing
+// changes, the object is o itself. Generation and now are as in Target.
+func Lay(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) (laid *unstructured.Unstructured, change map[string]any, wants *dsl.Patch, err error) {
+	if wants, err = Resolve(o, p, generation, now); err != nil || wants.Empty() {
+		return o, nil, wants, err
+	}
+	if change = Change(o, wants, generation, now); len(change) == 0 {
+		return o, change, wants, nil
+	}
+	return &unstructured.Unstructured{Object: plain.Patched(o.Object, change)}, change, wants, nil
+}
+
+// Resolve returns p with transformations replaced by their changes of an object; p itself if there are none. The
+// error is that of a transformation. Generation and now are as in Target.
+func Resolve(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) (*dsl.Patch, error) {
+	if len(p.Transforms) == 0 {
+		return p, nil
+	}
+	laid := &unstructured.Unstructured{Object: plain.Patched(o.Object, Change(o, p, generation, now))}
+	return p.Transformed(laid)
+}
+
+// ResolveMost is Resolve, but if transformations fail, it returns the patch without them. It does the same for a
+// nil object, whose transformations cannot be evaluated.
+func ResolveMost(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) (made *dsl.Patch, err error) {
+	if o != nil {
+		if made, err = Resolve(o, p, generation, now); err == nil {
+			return made, nil
+		}
+	}
+	bare := *p
+	bare.Transforms = nil
+	return &bare, err
+}
+
+// send computes a change and sends it, and does so again with a fresh read after a conflict. It is not done if the
+// marks then require the other order.
+func (w *writing) send(ctx context.Context, subresource string, late bool) (done bool, err error) {
+	for {
+		c := w.change(w.out.Object, subresource)
+		if len(c.tree) == 0 {
+			return true, nil
+		}
+		if len(w.to.Ignored) > 0 {
+			if ignored := c.digest(w.out.Object.Object); slices.Contains(w.to.Ignored, ignored) {
+				w.out.Ignored = append(w.out.Ignored, ignored)
+				return true, nil
+			}
+		}
+		written, err := w.to.patch(ctx, w.out.Object, c, subresource)
+		if err == nil {
+			w.answered(written, c, subresource)
+			return true, nil
+		}
+		if err = w.refused(ctx, err); err != nil {
+			return false, fmt.Errorf("writing %s: %w", cmp.Or(subresource, "object"), err)
+		}
+		if w.to.Subresource && w.marks.Late != late {
+			return false, nil
+		}
+	}
+}
+
+// answered takes the server's result of a change.
+func (w *writing) answered(written *unstructured.Unstructured, c change, subresource string) {
+	before := w.out.Object
+	if m := w.handled(); m.Observed > 0 && m.Observed == before.GetGeneration() {
+		w.from, w.made = w.marks.Observed, written.GetGeneration()
+	}
+	if len(w.wanted.Retired) > 0 && written.GetManagedFields() == nil {
+		written.SetManagedFields(before.GetManagedFields()) // they say who has set the conditions
+	}
+	if w.to.Wrote != nil {
+		w.to.Wrote(before, written)
+	}
+	w.conflicts = 0
+	w.out.Dropped = append(w.out.Dropped, dropped(nil, c.tree, written.Object)...)
+	w.out.Object = written
+	if left := w.change(written, subresource); len(left.tree) > 0 {
+		w.out.Ignored = append(w.out.Ignored, left.digest(written.Object))
+	}
+	w.out.Status = w.out.Status || subresource != ""
+	w.out.Whole = w.out.Whole || subresource == ""
+}
+
+// refused reads the object again and calls the wish, after a request has failed because somebody else wrote. The
+// error says why there is no more to do.
+func (w *writing) refused(ctx context.Context, said error) error {
+	if notfound.Says(said, w.to.Resource, w.out.Object.GetName()) {
+		return w.to.confirm(ctx, said)
+	}
+	if !apierrors.IsConflict(said) && !isForeignUID(said) || w.conflicts == conflictRetries {
+		return said
+	}
+	w.conflicts++
+	live, err := w.to.reread(ctx)
+	if err != nil {
+		return err
+	}
+	if apierrors.IsConflict(said) && live.GetResourceVersion() == w.out.Object.GetResourceVersion() {
+		if w.conflicts > 1 || !namesObject(said) {
+			return &refusedAsConflict{said}
+		}
+	}
+	w.out.Object = live
+	w.ask()
+	return nil
+}
+
+func (t Target) patch(ctx context.Context, base *unstructured.Unstructured, c change, subresource string) (*unstructured.Unstructured, error) {
+	// The status endpoint of a custom resource does not check the uid, but it does check the version.
+	guard := map[string]any{"uid": string(base.GetUID()), "resourceVersion": base.GetResourceVersion()}
+	data, err := plain.AppendJSON(nil, overlay(c.tree, map[string]any{"metadata": guard}))
+	if err != nil {
+		return nil, err
+	}
+	var sub []string
+	if subresource != "" {
+		sub = append(sub, subresource)
+	}
+	manager := t.Manager
+	if c.marks {
+		manager = MarkerOf(Marker(manager), base)
+	}
+	return t.Client.Patch(ctx, base.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager}, sub...)
+}
+
+// confirm checks whether an object is really gone after a write said so. A server that is behind the others, or a
+// resource that is being registered again, says so of objects that live, and their handlers' changes would be lost
+// silently.
+func (t Target) confirm(ctx context.Context, said error) error {
+	if _, err := t.reread(ctx); err != nil {
+		return err
+	}
+	return fmt.Errorf("a read finds the object: %w", said)
+}
+
+// reread reads the current object. The error is ErrGone if it is gone, or another object has its name.
+func (t Target) reread(ctx context.Context) (*unstructured.Unstructured, error) {
+	live, err := t.Client.Get(ctx, t.Object.GetName(), metav1.GetOptions{})
+	if notfound.Says(err, t.Resource, t.Object.GetName()) {
+		return nil, ErrGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading it again: %w", err)
+	}
+	if live.GetUID() != t.Object.GetUID() {
+		return nil, ErrGone
+	}
+	return live, nil
+}
+
+// isForeignUID reports whether the server refused because another object has the name now: a merge patch with
+// another uid is an attempt to change it, which is invalid.
+func isForeignUID(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil &&
+		slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+}

@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+)
+
+// Rules are common to all objects of a resource.
+type Rules struct {
+	// Handlers are the handlers with an entry in the book, in their order.
+	Handlers []Handler
+	// Annotation is the key of the state annotation.
+	Annotation string
+	// Stores: the book is stored, because a handler that is not level-triggered needs it.
+	Stores bool
+	// Partial: caches hold only a part of an object.
+	Partial bool
+}
+
+// Memory is what a process remembers of an object's ledger between passes. The zero value is for an object without
+// an earlier pass.
+type Memory struct {
+	book Book
+	// known: there is a book.
+	known bool
+	// generation: the book is stored in status.observedGeneration.
+	generation bool
+	// stamped: the server changes the object at each write.
+	stamped bool
+	// lost: the log has already said that the old state could not be read.
+	lost bool
+	// rest is nil between passes if it is empty: most objects have nothing stored on them.
+	*rest
+}
+
+// rest is remembered for objects that have more than a book in memory.
+type rest struct {
+	// saved is what is stored.
+	saved saved
+	// deletion is the moment of the object's deletion that the last pass knew; empty while the object lives.
+	deletion string
+	// unsaved is since when the book has an unstored outcome; zero if it has none.
+	unsaved time.Time
+	// foreign is a foreign annotation that was found in place of this one, and replaced.
+	foreign string
+	// sent is the book that was last sent; nil after the response.
+	sent *Book
+}
+
+// saved identifies what of a book is stored on the object: all of it, and the outcomes among it.
+type saved struct{ mark, outcomes string }
+
+func (b Book) saved(handlers []Handler) saved { return saved{b.Mark(handlers), b.Outcomes(handlers)} }
+
+// Known reports whether a pass of this process has kept a book.
+func (m *Memory) Known() bool { return m.known }
+
+// Subject is the object of a pass.
+type Subject struct {
+	Object *unstructured.Unstructured
+	// Deletion is the moment of the deletion, from [Deletion]; empty while the object lives.
+	Deletion string
+	// First: this process has finished no pass over the object yet. Fresh: the object appeared after the first
+	// list.
+	First, Fresh bool
+	// Generation: the book is kept in status.observedGeneration. Number is the value of that.
+	Generation bool
+	Number     Number
+	// StatusCounts: changes of the status make another generation, because it is no subresource.
+	StatusCounts bool
+	// Now is the time of the pass.
+	Now time.Time
+}
+
+// Number is an object's status.observedGeneration.
+type Number struct {
+	// Value is zero if it is missing.
+	Value int64
+	// Own: the operator wrote it, for this object.
+	Own bool
+}
+
+// Handled returns the generation that was handled according to the number.
+func (n Number) Handled() int64 {
+	if n.Own {
+		return n.Value
+	}
+	return 0
+}
+
+// Logger returns the logger of an object. The logger is made when something is logged.
+type Logger interface{ Log() logr.Logger }
+
+// Ledger is an object's book in one pass. Only that pass uses it.
+type Ledger struct {
+	rules   *Rules
+	memory  *Memory
+	subject Subject
+	log     Logger
+
+	book Book
+	// cloned: no Memory shares the book's entries.
+	cloned bool
+	// isNew: the object is new, and was not handled by an earlier process.
+	isNew bool
+	// text is the state annotation on the object.
+	text string
+	// saved is what was stored when the pass began, marked the mark of what is stored when it ends.
+	saved  saved
+	marked string
+}
+
+// Entry returns a handler's entry.
+func (l *Ledger) Entry(h Handler) Entry {
+	e, _ := l.book.of(h)
+	return e
+}
+
+// Put puts a handler's entry into the book.
+func (l *Ledger) Put(h Handler, e Entry) {
+	at := l.book.at(h.ID, h.Place)
+	if l.book.rests(at, e) {
+		return
+	}
+	if !l.cloned {
+		l.book, l.cloned = l.book.Clone(), true
+	}
+	l.book.put(at, h.ID, e)
+}
+
+// Old returns what a handler handled last; nil if it is not kept, or cannot be read. Look is at the current object.
+func (l *Ledger) Old(h Handler, look *Look) map[string]any {
+	old, err := l.book.Old(h, look)
+	if err != nil {
+		l.lost(err)
+	}
+	return old
+}
+
+// Known reports whether the object was handled before, by this process or another one.
+func (l *Ledger) Known() bool { return l.book.Known }
+
+// Facts returns the facts for evaluating a handler's entry. Look is at the object as the handler sees it.
+func (l *Ledger) Facts(h Handler, look *Look) Facts {
+	return Facts{
+		Deletion: l.subject.Deletion, Now: look.Digest(h.View), Present: look.Seen(h.View),
+		First: l.subject.First, New: l.isNew,
+	}
+}
+
+// RetryAfter gives another attempt to handlers that come after this one and have failed for good.
+func (l *Ledger) RetryAfter(done Handler) {
+	for _, h := range l.rules.Handlers {
+		if !slices.Contains(h.After, done.ID) {
+			continue // few handlers have After, and finding an entry costs more
+		}
+		if e := l.Entry(h); e.FailedFor != "" {
+			l.Put(h, e.Retry())
+		}
+	}
+}
+
+// DeleteDone returns the handlers that are done with the object's deletion; nil while it lives.
+func (l *Ledger) DeleteDone() map[string]bool {
+	if l.subject.Deletion == "" {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, h := range l.rules.Handlers {
+		e := l.Entry(h)
+		out[h.ID] = e.DeleteDone(l.subject.Deletion) && (!e.Try.Failed || e.Try.Ended)
+	}
+	return out
+}
+
+// Outcomes returns a mark of what handlers have finished or begun.
+func (l *Ledger) Outcomes() string { return l.book.Outcomes(l.rules.Handlers) }
+
+// HasText reports whether the object has a state annotation.
+func (l *Ledger) HasText() bool { return l.text != "" }
+
+// Stamps notes that the server changes the object at each write. From then on, the stored book is not corrected by a
+// second write, which the server would change as well.
+func (l *Ledger) Stamps() { l.memory.stamped = true }
+
+// Stamped reports whether the server changes the object at each write.
+func (l *Ledger) Stamped() bool { return l.memory.stamped }
+
+// Corrected notes that the current book is what was sent, even if it has changed since.
+func (l *Ledger) Corrected() { l.marked = l.book.Mark(l.rules.Handlers) }
+
+// Rests reports whether the next pass has nothing of the book to store, if it finds the object as it was written.
+func (l *Ledger) Rests(written *unstructured.Unstructured) bool {
+	known := l.book.Text() == written.GetAnnotations()[l.rules.Annotation]
+	return known && !l.subject.Generation && !l.memory.stamped && l.book.Mark(l.rules.Handlers) == l.saved.mark
+}
+
+// HandlerRests reports whether a handler has nothing to do in an object, and its entry stays as it is. Chosen: its labels and annotations
+// hold. Otherwise it may be due, and runs when they hold.
+func (l *Ledger) HandlerRests(h Handler, look *Look, chosen bool) bool {
+	e := l.Entry(h)
+	open := e.FailedFor != "" || e.Deletion != "" || e.NewHandler
+	if !chosen && h.Level() && (e.Handled == rerun || e.Handled == "") {
+		return !open && !e.Try.Begun() && (e.Try == Record{} || e.Try.View == look.Digest(h.View))
+	}
+	begun := open || e.Try != Record{} || e.NewObject
+	return chosen && !begun && e.Due(h.Handler, Facts{Now: look.Digest(h.View), Present: look.Seen(h.View)}) == ""
+}
+
+// Keep remembers the book after the pass has written the marks.
+func (l *Ledger) Keep(marks patch.Marks) {
+	m := l.memory
+	if marks.Annotation == l.rules.Annotation {
+		if l.text != "" && l.text != l.book.Text() {
+			m.foreign = l.text
+		}
+		l.book = l.book.Stored(marks.State)
+	}
+	if l.marked != l.saved.mark {
+		l.saved, m.unsaved = saved{l.marked, l.Outcomes()}, time.Time{}
+	}
+	m.book, m.known, m.saved, m.generation, m.sent = l.book, true, l.saved, l.subject.Generation, nil
+	l.cloned = false
+	m.close()
+}
+
+// Abandon remembers the book of a pass that broke off, or whose write has failed: no more of it is stored than
+// before.
+func (l *Ledger) Abandon() {
+	m := l.memory
+	m.book, m.known, m.saved, m.generation = l.book, true, l.saved, l.subject.Generation
+	l.cloned = false
+	m.close()
+}
+
+// close ends a pass and frees memory that is empty. To go on with the ledger, open it again.
+func (m *Memory) close() {
+	if *m.rest == (rest{}) {
+		m.rest = nil
+	}
+}

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+)
+
+// inMemory is how long an outcome or a retry may be kept only in memory. A crash within this time costs an attempt;
+// a request for each attempt would cost more.
+const inMemory = 10 * time.Second
+
+// Draft has the pending writes of a pass, and its object with the handlers' changes.
+type Draft struct {
+	Look *Look
+	// Wanted has the handlers' changes of the object; Finalizer says that the operator's finalizer is added.
+	Wanted    *dsl.Patch
+	Finalizer bool
+	// Retries: an attempt is to be retried. Again is when the latest retry of this pass is due.
+	Retries bool
+	Again   time.Time
+}
+
+// Save adds the book to the marks if it has unstored parts, unless these may soon be obsolete. Wait is how long
+// they may be kept only in memory; zero if there are none.
+func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
+	l.marked = l.saved.mark
+	mark := l.book.Mark(l.rules.Handlers)
+	if l.subject.Generation && l.subject.Deletion == "" && l.book.coveredByGeneration(l.rules.Handlers, d.Look) {
+		if n := l.subject.Number; n.Own || n.Value == 0 {
+			l.marked = mark
+			l.observe(d, marks)
+			return 0
+		}
+		l.replace(marks)
+	}
+	if mark == l.saved.mark && l.intact() {
+		l.memory.unsaved = time.Time{}
+		return 0
+	}
+	if postponed, wait := l.postponed(d); postponed {
+		return wait
+	}
+	if l.Store(d, marks) {
+		l.marked = mark
+	}
+	return 0
+}
+
+// coveredByGeneration reports whether a generation is enough to store for the handlers.
+func (b Book) coveredByGeneration(handlers []Handler, look *Look) (all bool) {
+	for _, h := range handlers {
+		if !h.Stores() {
+			continue
+		}
+		e, _ := b.of(h)
+		if all = e.CoveredByGeneration(h, look); !all {
+			return false
+		}
+	}
+	return all
+}
+
+// replace makes status.observedGeneration the operator's mark where somebody else has written it. Writing the same
+// number again would not change its manager, and the server may not keep managers. So the annotation has the book
+// until the number is seen with the operator as manager.
+func (l *Ledger) replace(marks *patch.Marks) {
+	marks.Observed, marks.Late = l.subject.Object.GetGeneration(), true
+	if l.book.Text() == "" {
+		l.saved = saved{} // it was stored in the number
+	}
+}
+
+// observe stores in status.observedGeneration that all is handled, and removes the annotation, which is only for
+// what a generation cannot say. While the annotation is valid, removing it marks the object as handled, so the
+// request to the object goes last. If there is no annotation, or the generation makes it void, the generation is
+// the mark, and the request to the status goes last.
+func (l *Ledger) observe(d Draft, marks *patch.Marks) {
+	before, next := l.subject.Number.Handled(), l.subject.foreseen(d.Wanted)
+	marks.Observed = l.subject.Object.GetGeneration()
+	void := before < next && l.text == l.book.Text() && l.book.Passed(next)
+	switch {
+	case l.text == "", void && len(d.Wanted.Object) > 0: // the next pass removes an annotation that is void then
+		marks.Late = true
+	default:
+		marks.Annotation, marks.State = l.rules.Annotation, ""
+	}
+}
+
+// intact reports whether the object has the annotation that this process knows. A foreign one does not matter if
+// there is nothing to store. Neither does one that was replaced once and has come back: the engine does not fight
+// with whoever copies it there.
+func (l *Ledger) intact() bool {
+	return l.text == l.book.Text() || l.saved.mark == "" || l.text != "" && l.text == l.memory.foreign
+}
+
+// postponed reports whether storing waits for later outcomes. A retry that is due soon does not justify a request,
+// and neither does a success beside it. But a success, or the beginning of a handler's work, is kept only in memory
+// for no longer than inMemory.
+func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
+	if !d.Retries || len(d.Wanted.Object) > 0 || d.Finalizer || time.Until(d.Again) > inMemory {
+		return false, 0
+	}
+	if l.Outcomes() == l.saved.outcomes {
+		return true, 0
+	}
+	if l.saved.mark == "" && slices.ContainsFunc(l.rules.Handlers, l.book.updated) {
+		return false, 0 // to a process without the book the object would be new, and changes in the meantime would be lost
+	}
+	if l.memory.unsaved.IsZero() {
+		l.memory.unsaved = l.subject.Now
+	}
+	left := l.memory.unsaved.Add(inMemory).Sub(l.subject.Now)
+	return left > 0, max(0, left)
+}
+
+// updated reports whether a handler without the cause create has run for a change.
+func (b Book) updated(h Handler) bool {
+	e, _ := b.of(h)
+	return h.Stores() && !h.On(dsl.Create) && e.Handled != "" && !e.AsFound
+}
+
+// Store adds the book to the marks, and reports whether it could.
+func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
+	l.book.Generation, l.book.Counted = l.subject.foreseen(d.Wanted), l.subject.Generation
+	text, degraded, err := l.book.Encode(l.rules.Handlers, d.Look, Room(l.subject.Object.GetAnnotations(), l.rules.Annotation))
+	switch {
+	case errors.Is(err, ErrRoom):
+		l.log.Log().Error(err, "state could not be stored; what handlers have handled is known to this process alone")
+		return false
+	case err != nil:
+		l.log.Log().Error(err, "state could not be stored")
+		return false
+	case degraded:
+		l.log.Log().Info("the essence is too large to be kept on the object; handlers get no old and diff for the next change", logmark.Warning, true)
+	}
+	marks.Annotation, marks.State = l.rules.Annotation, text
+	return true
+}
+
+// foreseen returns the generation that the object will have after the write.
+func (s Subject) foreseen(wanted *dsl.Patch) int64 {
+	now := s.Object.GetGeneration()
+	if now == 0 {
+		return 0
+	}
+	if s.StatusCounts && len(wanted.Status)+len(wanted.Conditions) > 0 {
+		return now + 1
+	}
+	for key := range wanted.Object {
+		if key != "metadata" {
+			return now + 1
+		}
+	}
+	return now
+}
+
+// Sending notes that the marks are being sent. If the response is lost, the annotation is recognised later.
+func (l *Ledger) Sending(marks patch.Marks) {
+	if marks.Annotation == l.rules.Annotation && marks.State != "" {
+		sent := l.book.Stored(marks.State)
+		l.memory.sent = &sent
+	}
+}

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
+)
+
+// patchers returns the field managers with which the operator's handlers have patched an object, for whichever owner. An owner's
+// record does not list it where somebody has overwritten the record, or has taken the finalizer off a deleted owner.
+func (c *Cleaner) patchers(o metav1.Object) (out []string) {
+	for _, e := range o.GetManagedFields() {
+		ours := func(op *dsl.Operator) bool { return ownership.IsTargetManager(e.Manager, op.Name) }
+		if e.Operation == metav1.ManagedFieldsOperationApply && slices.ContainsFunc(c.names, ours) {
+			out = append(out, e.Manager)
+		}
+	}
+	return out
+}
+
+// keepOwners leaves out what was patched for objects that were not found, where other deployments may have such objects.
+func (f *Findings) keepOwners() {
+	if len(f.Beside) == 0 && !f.Alone {
+		return
+	}
+	foreign := func(manager string) bool {
+		return !slices.ContainsFunc(f.Objects, func(one Found) bool { return ownership.OfOwner(manager, one.UID) })
+	}
+	for _, list := range [][]Found{f.Objects, f.Children, f.Patched} {
+		for i := range list {
+			list[i].managers = slices.DeleteFunc(list[i].managers, foreign)
+		}
+	}
+	f.Patched = slices.DeleteFunc(f.Patched, func(one Found) bool { return len(one.managers) == 0 })
+}
+
+// yieldAll gives back the fields that were found on an object, and returns it as it is then.
+func (c *Cleaner) yieldAll(ctx context.Context, client dynamic.ResourceInterface, f Found, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	for _, manager := range f.managers {
+		err := c.yieldOne(ctx, client, ownership.Target{Place: ownership.PlaceOf(o), Manager: manager}, o)
+		if err == nil {
+			o, err = client.Get(ctx, f.Name, metav1.GetOptions{})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("giving back fields of %s: %w", manager, err)
+		}
+	}
+	return o, nil
+}
+
+// yieldOne gives back the fields of one target, in the version in which they were applied if that is served; see [apply.AppliedIn].
+func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface, t ownership.Target, live *unstructured.Unstructured) error {
+	other, err := apply.AppliedIn(ctx, c.catalog, t, live)
+	if err == nil && other != nil {
+		client = c.dynamic.Resource(*other).Namespace(t.Namespace)
+		live, err = client.Get(ctx, t.Name, metav1.GetOptions{})
+	}
+	if err != nil {
+		return err
+	}
+	kept, err := apply.KeptOf(ctx, c.catalog, live.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	out, err := apply.Patching{Client: client, Renewer: c.renewer, Target: t, Kept: kept}.Yield(ctx, live)
+	if len(out.Left) > 0 && c.set.Report != nil {
+		c.set.Report(fmt.Sprintf("%s keeps %s: the API server requires them", t.People(), strings.Join(out.Left, ", ")))
+	}
+	if out.Unread != nil && c.set.Report != nil {
+		c.set.Report(fmt.Sprintf("%s keeps the values of a handler: %v", t.People(), out.Unread))
+	}
+	return err
+}
+
+// giveBack gives back the fields of the objects that handlers have patched for an owner, which its record lists. It goes
+// before the record.
+func (c *Cleaner) giveBack(ctx context.Context, owner metav1.Object) error {
+	for _, op := range c.names {
+		record, err := ownership.ParseRecord(owner.GetAnnotations()[op.ChildrenAnnotation()], owner.GetUID())
+		for _, t := range record.Targets() {
+			if err := c.yield(ctx, t); err != nil {
+				return fmt.Errorf("giving back fields of %s: %w", t.People(), err)
+			}
+		}
+		if err != nil {
+			if err := c.unread(op, owner, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unread is the error about a record that cannot be read: nil if all that it may list was found without it.
+func (c *Cleaner) unread(op *dsl.Operator, owner metav1.Object, err error) error {
+	known := c.sawAll
+	for _, r := range c.op.Resources() {
+		_, all := r.PatchedKinds()
+		known = known && all
+	}
+	if known {
+		return nil
+	}
+	return fmt.Errorf("%w: which objects handlers have patched is not known, and not all can be looked for: take off what field managers "+
+		"%s/patch/…/%s have set, and then annotation %s of the object", err, op.Name, owner.GetUID(), op.ChildrenAnnotation())
+}
+
+// yield gives back the fields of one object. An object that is gone has none, and so has one whose kind is not served.
+func (c *Cleaner) yield(ctx context.Context, t ownership.Target) error {
+	served, err := c.catalog.KindOf(ctx, t.Kind.WithVersion(""))
+	if errors.Is(err, catalog.ErrMissing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	client := c.dynamic.Resource(served.GVR).Namespace(t.Namespace)
+	live, err := client.Get(ctx, t.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.yieldOne(ctx, client, t, live)
+}

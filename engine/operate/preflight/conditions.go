@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/openapi"
+	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
+	"github.com/handwerk-dev/handwerk/engine/reconcile"
+)
+
+// conditions notes which schemas do not keep the conditions that the engine itself writes. Conditions that the configuration names
+// are checked with its other parts.
+func (f *Findings) conditions(ctx context.Context, c *catalog.Catalog, op *dsl.Operator, own dsl.Knowledge) error {
+	for _, r := range op.Handled() {
+		if r.Cache == dsl.CacheMetadata {
+			continue // the engine does not see conditions there, and writes none
+		}
+		lacks, status, err := conditionsLack(ctx, c, r, own)
+		if err != nil {
+			return err
+		}
+		if lacks == "" {
+			continue
+		}
+		fault := &dsl.Fault{
+			Place: dsl.Place{Resource: r, Field: "resource"},
+			Err:   fmt.Errorf("%s, so the engine does not write its own: %s", lacks, ownConditions(r, status)),
+		}
+		note := error(fault)
+		if op.Placed != nil {
+			note = op.Placed(fault)
+		}
+		f.Notes = append(f.Notes, note)
+	}
+	return nil
+}
+
+// conditionsLack returns what the schema of a resource lacks to keep conditions, and whether there is a status subresource. The text is
+// empty if the schema lacks nothing, or is not known.
+func conditionsLack(ctx context.Context, c *catalog.Catalog, r *dsl.Resource, own dsl.Knowledge) (lacks string, status bool, err error) {
+	if s := own.OfResource(r.Name); s != nil {
+		return openapi.ConditionsLack(s), true, nil // each CRD of a configuration has the subresource
+	}
+	served, err := c.Resolve(ctx, r.Name)
+	if err == nil {
+		conditions, err := c.Conditions(ctx, served)
+		if !apierrors.IsForbidden(err) {
+			return conditions.Lacks, served.Status, err
+		}
+	}
+	return "", false, nil // a resource that is not there is reported elsewhere
+}
+
+// ownConditions returns the conditions that the engine writes to objects of a resource without being told. Ready needs a status
+// subresource.
+func ownConditions(r *dsl.Resource, status bool) string {
+	const always = pass.Failing + ", " + pass.PausedCondition
+	if r.KeepsReady() && status {
+		return dsl.Ready + ", " + always
+	}
+	return always
+}

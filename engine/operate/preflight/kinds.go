@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/builtin"
+	"github.com/handwerk-dev/handwerk/dsl/kinds"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
+)
+
+// there are the kinds that a cluster has, and those that an operator brings along. It notes the kinds that a check has
+// reported with its own place in the configuration.
+type there struct {
+	*kinds.List
+	kinds     []schema.GroupVersionKind
+	resources []schema.GroupVersionResource
+}
+
+// kindsOf asks for all kinds that the cluster has.
+func kindsOf(ctx context.Context, c *catalog.Catalog, op *dsl.Operator) (*there, error) {
+	kubernetes, err := builtin.Open()
+	if err != nil {
+		return nil, err
+	}
+	served, broken, err := c.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := &kinds.List{
+		Own: kubernetes.Own, Unsure: func(group string) bool { return slices.Contains(broken, group) },
+		Where: "the API server", Final: true,
+	}
+	for _, r := range served {
+		list.Kinds = append(list.Kinds, kinds.Kind{
+			GroupVersionKind: r.GVR.GroupVersion().WithKind(r.Kind), Resource: r.GVR.Resource, Short: r.Short, Namespaced: r.Namespaced,
+			Watched: r.Watchable() == nil,
+		})
+	}
+	for _, r := range op.Resources() {
+		if r.CRD != nil {
+			list = list.With(r.CRD)
+		}
+	}
+	return &there{List: list}, nil
+}
+
+// Kind notes what is said against a kind.
+func (t *there) Kind(wanted schema.GroupVersionKind) (shape.Kind, error) {
+	known, err := t.List.Kind(wanted)
+	if err != nil {
+		t.kinds = append(t.kinds, wanted)
+	}
+	return known, err
+}
+
+// Resource notes what is said against a resource.
+func (t *there) Resource(wanted schema.GroupVersionResource, watched bool) (shape.Kind, error) {
+	known, err := t.List.Resource(wanted, watched)
+	if err != nil {
+		t.resources = append(t.resources, wanted)
+	}
+	return known, err
+}
+
+// reported reports whether a check has reported a kind, or the resource if the kind is empty.
+func (t *there) reported(name dsl.ResourceName, kind schema.GroupVersionKind) bool {
+	if kind.Empty() {
+		return slices.Contains(t.resources, name.GVR())
+	}
+	return slices.Contains(t.kinds, kind)
+}

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"slices"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
+)
+
+// explain says why the handlers of the pass's object ran or not, once the pass has ended.
+func (p *pass) explain(out Result) *why.Answer {
+	a := p.Answer(p.Key)
+	if out.Due.After > 0 {
+		a.Due = moment(a.At.Add(out.Due.After))
+	}
+	reasons := out.Reasons(p.Rules.Readers)
+	for i, r := range p.Rules.Readers {
+		p.account(&a.Handlers[i], out, r, reasons[i])
+	}
+	for _, r := range p.Rules.Daemons {
+		a.Handlers = append(a.Handlers, p.daemonAccount(r))
+	}
+	p.around(a, out)
+	return a
+}
+
+// account says of a handler what came of it in the pass, and how far it is.
+func (p *pass) account(h *why.Handler, out Result, r book.Handler, w Why) {
+	record := out.Jobs.Record(r, p.ledger.Entry(r))
+	if w.Reason == NothingDue && !record.Failed {
+		w.Reason, h.Next = p.nextOf(r)
+	}
+	f := why.Facts{
+		Handler: r.ID, Reason: string(w.Reason), Detail: w.Detail, Cause: string(w.Cause),
+		Attempts: record.Worst(), Message: record.Message, Failed: record.Failed, Waits: record.Waiting && !record.Done,
+	}
+	if record.Done && !record.Failed {
+		f.Attempts = 0
+	}
+	h.Reason, h.Cause = string(w.Reason), string(w.Cause)
+	h.Attempts, h.Message = f.Attempts, record.Message
+	if !record.Done && record.Due.After(time.Now()) {
+		h.Next = moment(record.Due)
+	}
+	h.Clauses = r.Explain(p.askedAbout(r))
+	if w.Reason == WhenFalse {
+		f.Detail = why.Decided(h.Clauses)
+	}
+	if w.Reason == NothingDue && p.Deletion != "" {
+		f.Reason = "NoDeletion"
+	}
+	h.Standing, h.Says = f.Standing(), why.Sentence(f)
+}
+
+// nextOf says when a handler runs by time that has nothing else to do; the time is nil for no such time.
+func (p *pass) nextOf(r book.Handler) (Reason, *time.Time) {
+	if r.AtTime() && p.Deletion == "" {
+		switch m := p.appointmentOf(p.published.Draft, r); {
+		case m.err == nil && m.at.IsZero():
+			return NoTime, nil
+		case m.err == nil && m.at.After(p.Now):
+			return NotYet, &m.at
+		}
+	}
+	if at := p.tickOf(r); !at.IsZero() {
+		return NotYet, &at
+	}
+	return NothingDue, nil
+}
+
+// tickOf is when a timer runs next; zero for no such time.
+func (p *pass) tickOf(r book.Handler) time.Time {
+	i := slices.IndexFunc(p.Rules.Timers, func(t book.Handler) bool { return t.Handler == r.Handler })
+	if i < 0 || i >= len(p.memory.Ticks) {
+		return time.Time{}
+	}
+	return p.memory.Ticks[i].Due()
+}
+
+// askedAbout is what a handler's conditions are asked about when a person asks. Nothing remembers what they read.
+func (p *pass) askedAbout(r book.Handler) *dsl.Subject {
+	c := AskFor(r.Handler)
+	if r.Daemon != nil {
+		c = dsl.Running
+	}
+	indexes := p.Indexes.View(p.Key, false, false)
+	return p.subject(p.published.Draft, r, c, p.ledger.Entry(r).Try, p.family.Reader(), indexes.For(r.ID, c))
+}

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cache/queue"
+	"github.com/handwerk-dev/handwerk/engine/decide/filter"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
+)
+
+// appointment is the time at which a handler is to run, computed from its object; see dsl.Timing.At. It is computed in each pass, so
+// nothing but the queue remembers it, and it moves with the object.
+type appointment struct {
+	// of is the object that it was computed from.
+	of *unstructured.Unstructured
+	// at is zero where the object gives no time, and where err says that it could not be computed.
+	at  time.Time
+	err error
+	// arrived: the time has come, and the handler has not run for it.
+	arrived bool
+}
+
+// appointmentOf returns the time of a handler for the object as the draft has it. It is computed once for each state of the object.
+func (p *pass) appointmentOf(d Draft, r book.Handler) appointment {
+	if known, is := p.appointments[r.Handler]; is && known.of == d.Current {
+		return known
+	}
+	if p.appointments == nil {
+		p.appointments = map[*dsl.Handler]appointment{}
+	}
+	m := p.workOut(d, r)
+	p.appointments[r.Handler] = m
+	return m
+}
+
+// workOut computes the time of a handler, and remembers nothing.
+func (p *pass) workOut(d Draft, r book.Handler) appointment {
+	m := appointment{of: d.Current}
+	m.at, m.err = attempt.Moment(r.Timing.At, p.subject(d, r, dsl.Timer, book.Record{}, p.family.Reader(), p.indexes.For(r.ID, dsl.Timer)))
+	return m
+}
+
+// appoint finds out whether the time of a handler has come, and returns its entry in the book, without work for a time that has
+// moved on. It is for handlers with a time from their object.
+func (p *pass) appoint(st State, r book.Handler, e book.Entry) (book.Entry, appointment) {
+	m := p.appointmentOf(st.Draft, r)
+	q := filter.Question{Handler: r.Handler, Cause: dsl.Timer, Time: true}
+	if m.err != nil {
+		p.appointmentFailed(st.Draft, q, r, m.err)
+		return e, m
+	}
+	p.memory.Filters.Answered(q)
+	e = e.Appoint(m.at, p.Now)
+	m.arrived = e.Arrived(m.at, p.Now, st.Look.Digest(r.View))
+	return e, m
+}
+
+// appointmentFailed deals with a time that could not be computed, as with a filter that failed: it is computed again after the
+// handler's back-off, and when the object changes.
+func (p *pass) appointmentFailed(d Draft, q filter.Question, r book.Handler, err error) {
+	note := Note{Kind: FilterFails, Action: r.ID, Handler: r.ID, Err: err, Line: "computing the time of the handler failed; it does not run by time"}
+	if note.Known = p.retryFilter(d, q, r, filter.Answer{Err: err}); !note.Known {
+		note.Reason, note.Message = FilterFailed, fmt.Sprintf("Handler %s does not run by time for this object: %v", r.ID, err)
+	}
+	p.filters.notes = append(p.filters.notes, note)
+}
+
+// windAppointments sets when the handlers are due that run at a time from the object, as the pass leaves that.
+func (p *pass) windAppointments(st State) State {
+	if p.Deletion != "" {
+		return st
+	}
+	for _, r := range p.Rules.AtTimes {
+		m := p.appointmentOf(st.Draft, r)
+		switch {
+		case m.err != nil:
+		case m.at.After(p.Now):
+			st.Due = st.Due.Sooner(time.Until(m.at), queue.Due)
+		case p.ledger.Entry(r).Arrived(m.at, p.Now, st.Look.Digest(r.View)) && p.passedOver(st, r):
+			st.Due = st.Due.AtOnce()
+		}
+	}
+	return st
+}
+
+// passedOver reports whether a handler had no turn for its time in this pass: the time came when others had changed the object, or
+// the handler ran for another cause.
+func (p *pass) passedOver(st State, r book.Handler) bool {
+	if j := st.Jobs.Of(r); j != nil {
+		return j.Cause != dsl.Timer && j.Record.Done
+	}
+	return !slices.ContainsFunc(st.Why, func(w Why) bool { return w.Handler == r.ID })
+}

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
+	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/decide/pause"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
+)
+
+// idle notes that no pass over a key's object begins, and answers what is asked about it all the same.
+func (s *Site) idle(ctx context.Context, key cache.ObjectName, m *Memory, came inbox.Changes, w Why) {
+	s.Observer.Idle(key, w)
+	s.Observer.Questions.answer(key, func() *why.Answer { return s.look(ctx, key, m, came, w) })
+}
+
+// Account answers what is asked about an object for which nothing else is to be done now. What came up for it stays as it is.
+func (s *Site) Account(ctx context.Context, key cache.ObjectName) {
+	s.Observer.Questions.answer(key, func() *why.Answer {
+		m, awaited, came := s.Box.Glance(key)
+		m.Wake()
+		defer m.Sleep()
+		w := Why{}
+		if o, found := s.Own.Get(key); found {
+			w = s.hold(key, o, m, awaited)
+		}
+		return s.look(ctx, key, m, came, w)
+	})
+}
+
+// hold says why no pass over an object may begin now, where the next one waits for these writes, too. The reason is empty where one may.
+func (s *Site) hold(key cache.ObjectName, o metav1.Object, m *Memory, awaited []inbox.Write) Why {
+	who := children.Who{Resource: s.Rules.Resource, Namespace: key.Namespace, Name: key.Name}
+	known := m != nil && m.UID == o.GetUID()
+	switch now := s.Pauses.Of(o); {
+	case s.Budget.Waits(who):
+		return Why{Reason: MemoryShort}
+	case s.Own.Leaves(key.Namespace):
+		return Why{Reason: ScopeLeft}
+	case now != nil:
+		return Why{Reason: Paused, Detail: now.String()}
+	case known && (!m.Writes.Shown() || !inbox.Shown(awaited)):
+		return Why{Reason: CacheBehind}
+	case known && o.GetDeletionTimestamp() == nil && m.Breaker.Wait(time.Now()) > 0:
+		return Why{Reason: BreakerOpen}
+	}
+	return Why{}
+}
+
+// look answers about an object as a pass does, and is no pass: no handler runs, and nothing is written or remembered. What is
+// remembered of the object is awake. The reason is why no pass may begin now; it is empty where one may.
+func (s *Site) look(ctx context.Context, key cache.ObjectName, m *Memory, came inbox.Changes, w Why) *why.Answer {
+	object, version, err := s.read(ctx, key)
+	if object == nil {
+		out := s.Answer(key)
+		if err != nil {
+			out.Without = err.Error()
+		}
+		return out
+	}
+	if m == nil || m.UID != object.GetUID() {
+		m = NewMemory(object.GetUID())
+	}
+	in := Input{Key: key, Object: object, Version: version, Deletion: book.Deletion(object, false), Now: time.Now(), Changes: came, Asked: true}
+	if in.Number, err = s.observed(ctx, key, object, m); err != nil {
+		in.Number = book.Number{} // its handlers have not run then, as far as is known
+	}
+	before := m.Filters.Clone()
+	defer func() { m.Filters = before }()
+	p := s.open(in, m)
+	out := p.explain(p.result(p.foresee(ctx), nil))
+	if w.Reason != "" && (out.Idle == nil || out.Idle.Reason != string(w.Reason)) {
+		out.Idle = why.IdleFor(string(w.Reason), w.Detail)
+	}
+	if w.Reason == Paused {
+		out.Idle.Ends = s.endsPause(object)
+	}
+	return out
+}
+
+// endsPause says how a person ends the pause of an object.
+func (s *Site) endsPause(o metav1.Object) string {
+	now := s.Pauses.Of(o)
+	if now == nil {
+		return ""
+	}
+	key, of := s.Rules.Operator.PausedAnnotation(), ""
+	switch now.By {
+	case pause.Operator:
+		return "operator resume ends it"
+	case pause.Namespace:
+		of = " of namespace " + now.Namespace
+	case pause.Object:
+		for _, op := range s.Rules.Operator.Earlier() {
+			if _, current := o.GetAnnotations()[key]; !current {
+				key = op.PausedAnnotation()
+			}
+		}
+	}
+	return "take off annotation " + key + of + " to go on"
+}
+
+// foresee finds out what handlers would do now, and runs none.
+func (p *pass) foresee(ctx context.Context) State {
+	st, m := p.published, p.memory
+	m.Filters.Begin()
+	p.related.Refresh(m.Related, p.Changes.Related)
+	st.Found = Found{Named: m.Rerun, Resync: m.Resync != nil && !p.Now.Before(*m.Resync)}
+	if len(p.Rules.Timers) > 0 && p.Deletion == "" {
+		st.Found.Clock = p.startClock(st.Draft)
+	}
+	for _, r := range p.Rules.Readers {
+		var j *Job
+		if st, j = p.decide(ctx, st, r); j == nil {
+			continue
+		}
+		st.Jobs = append(st.Jobs, j)
+		w, _ := p.postponed(st, j)
+		if w.Reason == "" || w.Reason == Paused {
+			w.Reason, w.Detail = ToRun, ""
+		}
+		st.Why = append(st.Why, w)
+	}
+	return st
+}

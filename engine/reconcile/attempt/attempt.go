@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package attempt runs a handler, a sub-handler or a filter once: with a deadline, and with a panic turned into an error.
+// Its result says how the attempt ended.
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/guard"
+	"github.com/handwerk-dev/handwerk/engine/cluster/notfound"
+	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+)
+
+// ErrTimeout is wrapped by the errors of handlers that did not return in time: the timeout of the attempt, or that of all
+// attempts.
+var ErrTimeout = errors.New("the timeout passed")
+
+// Run runs code of a handler, its function or what goes around that, at most as long as its timeout and until the end of its time
+// (zero for none), in a span: that begins with the code's context, and ends before Run returns, so nothing that was left behind does
+// anything later. The error is permanent where what the handler wants is wrong.
+func Run(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request, end time.Time, span *transport.Span) error {
+	ctx, expire := limited(ctx, h, end)
+	defer expire()
+	ctx = span.Begin(transport.OfHandler(ctx, h.ID))
+	defer span.End()
+	return call(ctx, h, code, request)
+}
+
+// Part runs code of a sub-handler within an attempt of its handler, as Run does.
+func Part(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request, end time.Time) error {
+	ctx, cancel := limited(ctx, h, end)
+	defer cancel()
+	return call(ctx, h, code, request)
+}
+
+// call calls code of a handler in its time.
+func call(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request) (err error) {
+	if broke := guard.Call("handler", func() { err = code(ctx, request) }); broke != nil {
+		if stack := guard.Stack(broke); stack != nil {
+			request.Log.Error(broke, "handler panicked", "stack", string(stack))
+		}
+		return broke
+	}
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil:
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return context.Cause(ctx)
+	}
+	if _, waits := Waits(err); err != nil && !waits {
+		return err
+	}
+	if wrong := wrongPatch(h, request.Patch); wrong != nil {
+		return dsl.Permanent(wrong)
+	}
+	return err
+}
+
+// limited returns a context that ends with the time of an attempt, or of all attempts. Its cause says which.
+func limited(ctx context.Context, h *dsl.Handler, end time.Time) (context.Context, context.CancelFunc) {
+	late := time.Now().Add(h.Timeout)
+	switch {
+	case !end.IsZero() && (h.Timeout == 0 || end.Before(late)):
+		return context.WithDeadlineCause(ctx, end, timeout{h.Deadline, true})
+	case h.Timeout > 0:
+		return context.WithDeadlineCause(ctx, late, timeout{h.Timeout, false})
+	}
+	return ctx, func() {}
+}
+
+// timeout is why the context of an attempt has ended, with the time that it had, or all attempts. Requests that are made with the
+// context fail with it, and who asks their errors asks for those of contexts.
+type timeout struct {
+	time time.Duration
+	all  bool
+}
+
+// Error says how long the time was.
+func (t timeout) Error() string {
+	if t.all {
+		return fmt.Sprintf("%v (%v for all attempts)", ErrTimeout, t.time)
+	}
+	return fmt.Sprintf("%v (%v)", ErrTimeout, t.time)
+}
+
+// Is says what it is to those who know contexts, and to us.
+func (t timeout) Is(target error) bool {
+	return target == ErrTimeout || target == context.DeadlineExceeded
+}
+
+// Timeout makes it a timeout for net/http.
+func (t timeout) Timeout() bool { return true }
+
+// wrongPatch returns what is wrong with what a handler wants, for which it fails for good.
+func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {
+	if h.ResourceWide && !p.Empty() {
+		return errors.New("it changes its object, but runs without one: change objects with the client")
+	}
+	return p.Err()
+}
+
+// Ask asks a handler's filter.
+func Ask(when dsl.Predicate, about *dsl.Subject) (holds bool, err error) {
+	if broke := guard.Call("filter", func() { holds, err = when(about) }); broke != nil {
+		return false, broke
+	}
+	return holds, err
+}
+
+// Delay works out how long the first run of a handler waits, never less than zero. About is what it is asked about, if it
+// is asked.
+func Delay(d *dsl.Delay, about func() *dsl.Subject) (out time.Duration) {
+	if d.From == nil {
+		return d.Fixed
+	}
+	s := about()
+	if broke := guard.Call("function", func() { out = d.From(s) }); broke != nil {
+		s.Log.Error(broke, "computing initial delay failed; the handler runs without it")
+		return 0
+	}
+	return max(out, 0)
+}
+
+// Limit computes how long something may last.
+func Limit(limit func(*dsl.Subject) (time.Duration, error), about *dsl.Subject) (out time.Duration, err error) {
+	if broke := guard.Call("function", func() { out, err = limit(about) }); broke != nil {
+		return 0, broke
+	}
+	return out, err
+}
+
+// Moment computes the time at which a handler is to run.
+func Moment(at func(*dsl.Subject) (time.Time, error), about *dsl.Subject) (out time.Time, err error) {
+	if broke := guard.Call("function", func() { out, err = at(about) }); broke != nil {
+		err = broke
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return out, nil
+}
+
+// Waits reports whether an attempt came to its end with the handler waiting for what others do, and for how long at
+// most.
+func Waits(err error) (most time.Duration, ok bool) {
+	if err == nil || Void(err) || dsl.IsPermanent(err) {
+		return 0, false
+	}
+	return dsl.IsWaiting(err)
+}
+
+// Contained returns the error of an action that overran or panicked within an attempt that goes on: what it wanted does not
+// count, what others in the attempt want does.
+func Contained(err error) error { return contained{err} }
+
+type contained struct{ error }
+
+// Unwrap returns the action's error.
+func (c contained) Unwrap() error { return c.error }
+
+// Void reports whether what the handler wanted does not count: its time was over, or it broke off.
+func Void(err error) bool {
+	_, within := errors.AsType[contained](err)
+	return !within && (errors.Is(err, ErrTimeout) || errors.Is(err, guard.ErrBroke))
+}
+
+// Laid returns the error of an attempt, given what is wrong with what it wants. Who waits, or came to an end without an error, has
+// failed then.
+func Laid(err, wrong error) error {
+	if _, waits := Waits(err); wrong != nil && (err == nil || waits) {
+		return wrong
+	}
+	return err
+}
+
+// Home returns the namespace that an object is in, or the object's own name if it is a Namespace. It is empty for other cluster-wide
+// objects, and for nil.
+func Home(o *unstructured.Unstructured) string {
+	if o == nil {
+		return ""
+	}
+	if kind := o.GroupVersionKind(); kind.Kind == "Namespace" && kind.Group == "" {
+		return o.GetName()
+	}
+	return o.GetNamespace()
+}
+
+// Note returns the record of a handler after an attempt that came to an error, nil for none. Unreached reports whether an error
+// says no more than that the server is away. Namespace is that of the handler's object, empty for none: what is refused because it
+// is being deleted is not tried again.
+func Note(h *dsl.Handler, r book.Record, err error, now time.Time, namespace string, unreached func(error) bool) book.Record {
+	most, waits := Waits(err)
+	switch {
+	case err == nil:
+		return r.Succeed()
+	case waits:
+		return r.Wait(h, err, most, now)
+	case unreached(err):
+		return r.Unreached(h, err, now)
+	case errors.Is(err, errEnded) || notfound.Ends(err, namespace):
+		return r.End(h, err, now)
+	}
+	return r.Fail(h, err, now)
+}
+
+// Outcome names how an attempt ended, for metrics. Done: the handler is through; failed: for good.
+func Outcome(err error, done, failed bool) ops.Outcome {
+	switch {
+	case err == nil:
+		return ops.Success
+	case done && !failed:
+		return ops.Ignored
+	case errors.Is(err, guard.ErrBroke):
+		return ops.Panic
+	case failed:
+		return ops.Failed
+	case errors.Is(err, ErrTimeout):
+		return ops.Timeout
+	}
+	if _, waits := Waits(err); waits {
+		return ops.Waiting
+	}
+	return ops.Retry
+}
+
+// Recall gives a subject what its handler handled last, and how that differs from what it sees now; nothing where old
+// is nil.
+func Recall(of *dsl.Subject, r book.Handler, old map[string]any, now *book.Look) {
+	if old == nil {
+		return
+	}
+	of.Old = runtime.DeepCopyJSON(old)
+	changes := book.Diff(of.Old, runtime.DeepCopyJSON(now.Kept(r.View)))
+	paths := r.View.Fields
+	if len(paths) == 0 {
+		of.Diff = changes
+	}
+	for _, path := range paths {
+		of.Diff = append(of.Diff, book.Within(changes, path)...)
+	}
+}

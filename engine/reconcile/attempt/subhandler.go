@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cluster/backoff"
+	"github.com/handwerk-dev/handwerk/engine/decide/filter"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+)
+
+// Errors recognises errors of an outage, and others that the log names once for all handlers.
+type Errors interface {
+	// Logged reports whether one line of the log stands for all errors of this kind.
+	Logged(err error) bool
+	// Covered reports whether an error comes from an outage of the API server that the log names, and Unreached whether an attempt
+	// ended so because of such an outage.
+	Covered(err error) bool
+	Unreached(err error) bool
+}
+
+// SubhandlerSettings are what sub-handlers of one resource need. All are required.
+type SubhandlerSettings struct {
+	// Resource is the resource's name, for metrics.
+	Resource string
+	Metrics  *ops.Metrics
+	Errors   Errors
+	// Texts are those with which objects fail.
+	Texts *Texts
+}
+
+// Subhandlers is one attempt of a handler with its sub-handlers.
+type Subhandlers struct {
+	*SubhandlerSettings
+	// Troubles are the logged failures of the object's handlers.
+	Troubles *Troubles
+	// Known is how far the sub-handlers had come; after the handler has run, how far they have.
+	Known *book.Parts
+	// Sound: the handler's code has returned in time, so what its request wants counts, whatever becomes of the attempt. What
+	// broke off after that is not in it.
+	Sound bool
+	// Failed is the error of one that failed in this attempt, nil for none. One that the server refused, for lack of a right or by
+	// a policy, counts more than others.
+	Failed error
+}
+
+// Around returns code that runs the sub-handlers of a handler, too, when the handler's own has returned without an error.
+func (a *Subhandlers) Around(code dsl.Func) dsl.Func {
+	return func(ctx context.Context, r *dsl.Request) error {
+		r.Parts = &dsl.Parts{}
+		if err := code(ctx, r); err != nil || ctx.Err() != nil {
+			return err
+		}
+		a.Sound = true
+		err := a.all(ctx, r)
+		if _, late := r.Parts.Declared(); late != nil {
+			return dsl.Permanent(late)
+		}
+		return err
+	}
+}
+
+// all runs those that are due of the sub-handlers that a request has declared. The error says for which of them the handler
+// waits, or which have failed for good.
+func (a *Subhandlers) all(ctx context.Context, r *dsl.Request) error {
+	all, wrong := r.Parts.Declared()
+	if wrong != nil {
+		return dsl.Permanent(wrong)
+	}
+	var ids, open, failed []string
+	wait, ended := time.Duration(-1), true
+	for _, h := range all {
+		ids = append(ids, h.ID)
+		record := a.one(ctx, h, r, a.Known.Get(h.ID))
+		if record != (book.Record{}) {
+			a.Known = a.Known.With(h.ID, record)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("running sub-handler %s: %w", h.ID, ctx.Err())
+		}
+		said := h.ID
+		if record.Message != "" {
+			said += ": " + record.Message
+		}
+		switch {
+		case record.Failed:
+			failed, ended = append(failed, said), ended && record.Ended
+		case !record.Done && record != book.Record{}:
+			open = append(open, said)
+			if left := max(record.Waits(time.Now()), time.Nanosecond); wait < 0 || left < wait {
+				wait = left
+			}
+		}
+	}
+	a.Known = a.Known.Only(ids)
+	switch then := r.Parts.Finally(); {
+	case len(open) > 0:
+		return dsl.Waiting("sub-handlers ("+strings.Join(open, "; ")+")", wait)
+	case len(failed) > 0:
+		return dsl.Permanent(&failedParts{strings.Join(failed, "; "), ended})
+	case then != nil:
+		return finally(ctx, then, r)
+	}
+	return nil
+}
+
+// errEnded is the error of a handler whose sub-handlers have failed for good because the namespace is being deleted.
+var errEnded = errors.New("the namespace is being deleted")
+
+// failedParts says which sub-handlers have failed for good. Ended: all of them because the namespace is being deleted.
+type failedParts struct {
+	said  string
+	ended bool
+}
+
+// Error names the sub-handlers with their errors.
+func (e *failedParts) Error() string { return "sub-handlers failed for good: " + e.said }
+
+// Is reports whether the namespace is being deleted. [Note] asks for that by errors.Is.
+func (e *failedParts) Is(target error) bool { return e.ended && target == errEnded }
+
+// finally runs what a handler does in the end. What that wants counts when it has come to its end in time; what sub-handlers
+// wanted, and that they are through, does whatever becomes of it.
+func finally(ctx context.Context, then dsl.Func, r *dsl.Request) error {
+	own := *r
+	own.Patch = dsl.NewPatch()
+	err := Part(ctx, &dsl.Handler{}, then, &own, time.Time{})
+	if !Void(err) {
+		r.Patch.Join(own.Patch)
+	}
+	return err
+}
+
+// one runs a sub-handler when it is due, and returns its record; an empty one where it does not see the object.
+func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, record book.Record) book.Record {
+	if record.Done || record.Waits(time.Now()) > 0 {
+		return record
+	}
+	r := request(h, parent, record)
+	sees, err := asked(h, r)
+	switch {
+	case err != nil:
+		return a.unanswered(h, r, record, err)
+	case record.Unasked > 0:
+		a.Troubles.Mended(r.Log, r.Handler, "filter can be asked again")
+		record.Unasked = 0
+	}
+	if !sees {
+		a.Troubles.Rest(r.Handler)
+		return book.Record{}
+	}
+	if late := record.Overdue(h, time.Now()); late != nil {
+		return a.note(h, r, record, late, 0)
+	}
+	start := time.Now()
+	record = record.Start(h, start)
+	inner := &Subhandlers{SubhandlerSettings: a.SubhandlerSettings, Troubles: a.Troubles, Known: record.Parts}
+	err = Part(ctx, h, inner.Around(h.Func), r, record.Ends(h))
+	if !Void(err) || inner.Sound || r.Patch.Finished {
+		parent.Patch.Join(r.Patch)
+		record.Step, record.Parts = r.Step, inner.Known
+	}
+	if r.Again != nil {
+		parent.RunAgain(*r.Again)
+	}
+	if inner.Failed != nil {
+		a.Failed = inner.Failed
+	}
+	if ctx.Err() != nil && err != nil {
+		return record // its parent's time is over, or that of the process, and not its own
+	}
+	return a.note(h, r, record, err, time.Since(start))
+}
+
+// note returns the record of a sub-handler after an attempt, and says what came of that.
+func (a *Subhandlers) note(h *dsl.Handler, r *dsl.Request, before book.Record, err error, took time.Duration) book.Record {
+	after := Note(h, before, err, time.Now(), Home(r.Object), a.Errors.Unreached)
+	parent, _, _ := strings.Cut(r.Handler, "/")
+	a.Metrics.Handled(ops.HandlerRun{
+		Resource: a.Resource, Handler: parent + "/*", Cause: r.Cause, Outcome: Outcome(err, after.Done, after.Failed), Duration: took,
+	})
+	_, waits := Waits(err)
+	switch {
+	case err == nil:
+		a.Troubles.Works(r.Log, r.Handler)
+	case !waits:
+		a.complain(r, err, false, before, after)
+		if a.Failed == nil || backoff.Refused(err) {
+			a.Failed = err
+		}
+	}
+	return after
+}
+
+// unanswered returns the record of a sub-handler whose filter could not be asked, and says so once for each text.
+func (a *Subhandlers) unanswered(h *dsl.Handler, r *dsl.Request, before book.Record, err error) book.Record {
+	after := before.Unanswered(h, err, time.Now())
+	said := before.Unasked > 0 && before.Message == after.Message
+	a.complain(r, err, said, before, after)
+	if a.Failed == nil || backoff.Refused(err) {
+		a.Failed = err
+	}
+	return after
+}
+
+// complain says in the log that a sub-handler has failed. Known: it has failed so before.
+func (a *Subhandlers) complain(r *dsl.Request, err error, known bool, before, after book.Record) {
+	f := Failure{Log: r.Log, Handler: r.Handler, Err: err, Known: known}
+	if r.Object != nil {
+		f.Key = cache.MetaObjectToName(r.Object)
+	}
+	a.Troubles.Complain(a.Texts, Attempt{Failure: f, Before: before, After: after, Covered: a.Errors.Logged(err)})
+}
+
+// asked asks the filters of a sub-handler.
+func asked(h *dsl.Handler, r *dsl.Request) (bool, error) {
+	if !filter.Chooses(h, r.Object) || !touched(h, r) {
+		return false, nil
+	}
+	if h.When == nil {
+		return true, nil
+	}
+	sees, err := Ask(h.When, &r.Subject)
+	if err != nil {
+		return false, fmt.Errorf("asking filter: %w", err)
+	}
+	return sees, nil
+}
+
+// touched reports whether one of the fields of a sub-handler has changed, or is there where it is not known what was. The
+// request has no more than the changes of these fields then.
+func touched(h *dsl.Handler, r *dsl.Request) bool {
+	if len(h.Fields) == 0 {
+		return true
+	}
+	there, all := false, r.Diff
+	r.Diff = nil
+	for _, path := range h.Fields {
+		_, found := path.In(r.Object.Object)
+		there = there || found
+		r.Diff = append(r.Diff, book.Within(all, path)...)
+	}
+	if r.Old != nil {
+		return len(r.Diff) > 0
+	}
+	return there
+}
+
+// request is what a sub-handler gets.
+func request(h *dsl.Handler, parent *dsl.Request, record book.Record) *dsl.Request {
+	r := *parent
+	r.Handler, r.Object, r.Patch, r.Parts = parent.Handler+"/"+h.ID, parent.CopyObject(), dsl.NewPatch(), &dsl.Parts{}
+	r.Attempt, r.Step = record.Attempts+1, record.Step
+	r.Log = parent.Log.WithValues("subHandler", r.Handler, "subAttempt", r.Attempt)
+	return &r
+}

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+)
+
+// probe sends what a handler wants by itself when the server refused that the last time: those after it are
+// not to see what never comes to be. The error is that of a server that refuses again.
+func (p *pass) probe(ctx context.Context, st State, j *Job) (State, error) {
+	st, base, err := p.complete(ctx, st, p.family.Base())
+	if err != nil {
+		return st, nil // the pass's own write comes upon it, too
+	}
+	p.family.Rebase(base)
+	if st, err = p.alone(ctx, st, j); patch.Refused(err) {
+		without := st.Again(p.Object)
+		without.Whole = st.Whole
+		for _, other := range st.Jobs {
+			if other != j && other.Wants != nil {
+				st, without = p.also(st, without, other)
+			}
+		}
+		st.Draft = without
+		return st, err
+	}
+	if err == nil {
+		delete(p.memory.Refused, j.Reader.ID)
+	}
+	return st, nil
+}
+
+// alone sends what one handler wants of the object. When somebody else has changed what the handler looks at or writes, it
+// sends nothing: the pass's own write deals with that.
+func (p *pass) alone(ctx context.Context, st State, j *Job) (State, error) {
+	sent := false
+	st, result, err := p.send(ctx, st, p.family.Base(), func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		wishes := j.Machine.Wishes(j.Wants)
+		at := p.bare(p.published, live)
+		sent = !p.published.moved(live) || j.Holds(at.Look) && p.repeats(j, wishes, at, p.seen(p.published))
+		wants, err := patch.Resolve(live, wishes, p.generation(), p.Now)
+		if sent = sent && err == nil; !sent {
+			return dsl.NewPatch(), patch.Marks{}
+		}
+		return wants, patch.Marks{Finalizer: p.Rules.Finalizer, Earlier: p.Rules.Earlier}
+	})
+	if err != nil {
+		return st, err
+	}
+	if p.family.Rebase(result); sent {
+		j.Saw = p.looking(st, result).Look.Digest(j.Reader.View) // what it has changed itself is no change for it
+	}
+	return st, nil
+}
+
+// also returns a draft with what another handler wants. Where that cannot be worked out any more, the handler runs again.
+func (p *pass) also(st State, at Draft, j *Job) (State, Draft) {
+	next, err := at.With(j.Wants, p.generation(), p.Now)
+	if err != nil {
+		p.void(j)
+		st.Due = st.Due.AtOnce()
+	}
+	return st, next
+}
+
+// blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
+// They have failed; what others want, and that they have handled the object, is written.
+func (p *pass) blame(ctx context.Context, st State, said error) (State, verdict, error) {
+	wanting := st.Jobs.Asking()
+	st, live, err := p.complete(ctx, st, p.family.Base())
+	if err != nil {
+		return st, verdict{}, err
+	}
+	p.family.Rebase(live)
+	at := st.Again(st.Known)
+	at.Whole = live
+	st.Draft = p.alsoFiltered(at, st.Filtered...)
+	for _, j := range wanting {
+		err := said
+		if len(wanting) > 1 {
+			st, err = p.alone(ctx, st, j)
+		}
+		switch {
+		case err == nil:
+			st, st.Draft = p.also(st, st.Draft, j)
+		case patch.Refused(err):
+			st, err = p.fault(ctx, st, j, err)
+		}
+		if err != nil {
+			return st, verdict{}, err
+		}
+	}
+	st, v := p.settle(st)
+	return p.writeFrom(ctx, st, p.family.Base(), v)
+}
+
+// fault makes an attempt one that has failed: the server does not take what the handler wants. Of a machine, one of its actions
+// has: another attempt says what it does then. The error is that of a pass that must end.
+func (p *pass) fault(ctx context.Context, st State, j *Job, err error) (State, error) {
+	defer p.memory.Refuse(j.Reader.ID)
+	p.memory.Refuse(j.Reader.ID) // so that what the other attempt wants is sent by itself
+	j.Wants, j.Record, j.Refused = nil, j.Entry.Try, !j.Machine.Blame(err)
+	if !j.Refused {
+		return p.attempt(ctx, st, j)
+	}
+	st = p.enter(st, j, fmt.Errorf("changing the object: %w", err), 0)
+	e := j.Entry
+	e.Try = j.Record
+	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Saw, st.Look.Kept(j.Reader.View)))
+	return st, nil
+}

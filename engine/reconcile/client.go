@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expiry"
+	"github.com/handwerk-dev/handwerk/engine/cache/source"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
+	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
+)
+
+// ClientSettings are what the clients of one operator have in common. All fields are required.
+type ClientSettings struct {
+	// Manager is the field manager of what is written.
+	Manager string
+	// Renamer moves what earlier names of the operator have applied.
+	Renamer *patch.Renamer
+	// Renewer renews what the operator has applied in versions that their CRDs have dropped.
+	Renewer *apply.Renewer
+	Catalog *catalog.Catalog
+	// Clients reaches resources on the server, and Feeds have the caches of those that the operator watches.
+	Clients Clients
+	Feeds   *feed.Factory
+}
+
+// Noter notes what a client writes.
+type Noter interface {
+	// Wrote notes a write.
+	Wrote(apply.Deed, schema.GroupVersionResource, *unstructured.Unstructured)
+	// Deleted notes the deletion of an object of a kind.
+	Deleted(kind string, gvr schema.GroupVersionResource, key cache.ObjectName)
+}
+
+// client is that of one attempt of a handler, which writes in the span.
+type client struct {
+	*ClientSettings
+	span  *transport.Span
+	noter Noter
+}
+
+// For returns a client that writes in a span, and whose writes are noted.
+func (s *ClientSettings) For(span *transport.Span, noter Noter) dsl.Client {
+	return &client{s, span, noter}
+}
+
+// Unnoted returns a client that writes in a span, and whose writes no cache has to follow.
+func (s *ClientSettings) Unnoted(span *transport.Span) dsl.Client { return s.For(span, unnoted{}) }
+
+// unnoted notes nothing.
+type unnoted struct{}
+
+func (unnoted) Wrote(apply.Deed, schema.GroupVersionResource, *unstructured.Unstructured) {}
+
+func (unnoted) Deleted(string, schema.GroupVersionResource, cache.ObjectName) {}
+
+// Get returns one object, from the cache where the operator watches it.
+func (c *client) Get(ctx context.Context, resource, namespace, name string) (*unstructured.Unstructured, error) {
+	ctx, done := c.span.Read(ctx)
+	defer done()
+	served, err := c.resolve(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	key := cache.ObjectName{Namespace: namespace, Name: name}
+	if f := c.Feeds.Whole(served.GVR, namespace); f != nil {
+		// What is missing here may lie outside what is watched, so only a hit answers.
+		if o, found := f.Get(key); found {
+			return o.Tree(), nil
+		}
+	}
+	return c.Clients.Client(served.GVR, namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// List returns objects, from the cache where the operator watches them.
+func (c *client) List(ctx context.Context, resource, namespace, selector string) ([]*unstructured.Unstructured, error) {
+	ctx, done := c.span.Read(ctx)
+	defer done()
+	served, err := c.resolve(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := labels.Parse(selector)
+	if err != nil {
+		return nil, dsl.Permanent(fmt.Errorf("listing %s: %w", resource, err))
+	}
+	var out []*unstructured.Unstructured
+	if f := c.Feeds.Whole(served.GVR, namespace); f != nil {
+		for _, o := range f.Objects(namespace) {
+			if wanted.Empty() || wanted.Matches(labels.Set(o.GetLabels())) {
+				out = append(out, o.Tree())
+			}
+		}
+	} else {
+		list, err := c.Clients.Client(served.GVR, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
+	})
+	return out, nil
+}
+
+// Apply makes an object as desired says.
+func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
+	return c.send(ctx, apply.Applied, desired, func(ctx context.Context, to dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if err := expiry.Check(ctx, u); err != nil {
+			return nil, fmt.Errorf("applying %s %s: %w", u.GetKind(), cache.MetaObjectToName(u), err)
+		}
+		apply := func() (*unstructured.Unstructured, error) {
+			return to.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: c.Manager, Force: true})
+		}
+		var result *unstructured.Unstructured
+		err := c.Renewer.Do(ctx, to, u.GetName(), u.GetUID(), func(*unstructured.Unstructured) (err error) {
+			result, err = apply()
+			return err
+		})
+		if err != nil || !c.Renamer.Joins(result) {
+			return result, err
+		}
+		// Fields that only an earlier name of the operator has applied become this name's, so the next apply drops them.
+		moved, err := c.Renamer.Move(ctx, patch.Target{Client: to, Object: result}, func(*unstructured.Unstructured) {})
+		if err != nil || moved == nil {
+			return result, err
+		}
+		return apply()
+	})
+}
+
+// Create creates an object.
+func (c *client) Create(ctx context.Context, object any) (*unstructured.Unstructured, error) {
+	return c.send(ctx, apply.Created, object, func(ctx context.Context, to dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return to.Create(ctx, u, metav1.CreateOptions{FieldManager: c.Manager})
+	})
+}
+
+// MergePatch sends a merge patch.
+func (c *client) MergePatch(ctx context.Context, resource, namespace, name string, patch map[string]any, subresource ...string) (*unstructured.Unstructured, error) {
+	ctx, done, err := c.span.Write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	served, err := c.resolve(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return nil, dsl.Permanent(fmt.Errorf("patching %s %s: %w", resource, name, err))
+	}
+	result, err := c.Clients.Client(served.GVR, namespace).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: c.Manager}, subresource...)
+	if err == nil {
+		c.noter.Wrote(apply.Patched, served.GVR, result)
+	}
+	return result, err
+}
+
+// Delete deletes an object.
+func (c *client) Delete(ctx context.Context, resource, namespace, name, uid string) error {
+	return c.remove(ctx, cache.ObjectName{Namespace: namespace, Name: name}, types.UID(uid), func(ctx context.Context) (catalog.Resource, error) {
+		return c.resolve(ctx, resource)
+	})
+}
+
+// DeleteObject deletes an object by its kind.
+func (c *client) DeleteObject(ctx context.Context, object *unstructured.Unstructured) error {
+	return c.remove(ctx, cache.MetaObjectToName(object), object.GetUID(), func(ctx context.Context) (catalog.Resource, error) {
+		return c.Catalog.KindOf(ctx, object.GroupVersionKind())
+	})
+}
+
+// remove deletes what has the key, of the resource that is found.
+func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID, find func(context.Context) (catalog.Resource, error)) error {
+	ctx, done, err := c.span.Write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	served, err := find(ctx)
+	if err != nil {
+		return err
+	}
+	background := metav1.DeletePropagationBackground // some kinds, such as Job, leave their pods behind otherwise
+	options := metav1.DeleteOptions{PropagationPolicy: &background}
+	if uid != "" {
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	err = c.Clients.Client(served.GVR, key.Namespace).Delete(ctx, key.Name, options)
+	if err == nil {
+		c.noter.Deleted(served.Kind, served.GVR, key)
+	}
+	return err
+}
+
+// send reads a whole object, finds its resource, writes it and notes the write.
+func (c *client) send(ctx context.Context, deed apply.Deed, object any, write func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+	ctx, done, err := c.span.Write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	plain, err := dsl.Object(object)
+	if err != nil {
+		return nil, dsl.Permanent(err)
+	}
+	if err := dsl.CheckData(plain, dsl.Discreet(ctx)); err != nil {
+		return nil, fmt.Errorf("writing %s %s: %w", plain.GetKind(), cache.MetaObjectToName(plain), err)
+	}
+	served, err := c.Catalog.KindOf(ctx, plain.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	result, err := write(ctx, c.Clients.Client(served.GVR, plain.GetNamespace()), plain)
+	if err == nil {
+		c.noter.Wrote(deed, served.GVR, result)
+	}
+	return result, err
+}
+
+func (c *client) resolve(ctx context.Context, resource string) (catalog.Resource, error) {
+	name, err := dsl.ParseResourceName(resource)
+	if err != nil {
+		return catalog.Resource{}, dsl.Permanent(err)
+	}
+	return c.Catalog.Resolve(ctx, name)
+}

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cache/queue"
+	"github.com/handwerk-dev/handwerk/engine/decide/filter"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
+)
+
+// unsureLook is the time after which the engine looks again at something that holds others up and for whose change no event comes.
+const unsureLook = 10 * time.Second
+
+// filters keeps the answers of handlers' filters in one pass, and what came of those that failed.
+type filters struct {
+	filter.Answers
+	// of is what the answers are about: the object, and the outcomes of handlers.
+	of    *book.Look
+	notes []Note
+	due   queue.Next
+}
+
+// about drops the answers about another state of the object, or other outcomes.
+func (f *filters) about(look *book.Look) {
+	if f.of != look {
+		f.of = look
+		f.Reset()
+	}
+}
+
+// sees asks the handler's filters for a cause.
+func (p *pass) sees(d Draft, r book.Handler, c dsl.Cause) filter.Answer {
+	return p.answer(d, r, c, book.Record{})
+}
+
+// answer asks the handler's filters for a try.
+func (p *pass) answer(d Draft, r book.Handler, c dsl.Cause, try book.Record) filter.Answer {
+	q := filter.Question{Handler: r.Handler, Cause: c}
+	p.filters.about(d.Look)
+	a, asked := p.filters.Known(q)
+	if asked {
+		return a
+	}
+	a.Holds = filter.Chooses(r.Handler, d.Current)
+	if r.When == nil {
+		return a // to ask again costs no more than to keep it
+	}
+	if c == dsl.Delete && r.TakesAway() {
+		return a
+	}
+	if a.Holds {
+		children := p.family.Reader()
+		a.Holds, a.Err = attempt.Ask(r.When, p.subject(d, r, c, try, children, p.indexes.For(r.ID, c)))
+		if a.Err != nil {
+			a.Holds, a.Unread = false, children.Failed() || p.indexes.Failed()
+			p.filterFailed(d, q, r, a)
+		}
+	}
+	if a.Err == nil {
+		p.memory.Filters.Answered(q)
+	}
+	p.filters.Note(q, a)
+	return a
+}
+
+// askAgain asks what has failed and what nothing in this pass has asked: the change that broke it may have been taken back, and the
+// handler has nothing to do then.
+func (p *pass) askAgain(d Draft, q filter.Question) {
+	switch {
+	case p.Gone, q.Cause == dsl.Delete && p.Deletion != "": // it is asked when the handler has its turn
+		return
+	case q.Time: // under deletion nothing runs by time
+		p.memory.Filters.Answered(q)
+		return
+	}
+	for _, r := range slices.Concat(p.Rules.Readers, p.Rules.Daemons) {
+		if r.ID == q.Handler.ID {
+			p.sees(d, r, q.Cause)
+		}
+	}
+}
+
+// asks evaluates a handler's filters without keeping the answer: others may change what they look at before its turn.
+func (p *pass) asks(d Draft, r book.Handler, c dsl.Cause) (bool, error) {
+	if !filter.Chooses(r.Handler, d.Current) || r.When == nil {
+		return filter.Chooses(r.Handler, d.Current), nil
+	}
+	return attempt.Ask(r.When, p.subject(d, r, c, p.ledger.Entry(r).Try, p.family.Reader(), p.indexes.For(r.ID, c)))
+}
+
+// filterFailed deals with a filter that failed. The handler does not see the object until there is an answer, and a deletion
+// waits for it.
+func (p *pass) filterFailed(d Draft, q filter.Question, r book.Handler, a filter.Answer) {
+	note := Note{Kind: FilterFails, Action: r.ID, Handler: r.ID, Err: a.Err, Known: p.retryFilter(d, q, r, a)}
+	if !note.Known && !a.Unread && p.Deletion == "" {
+		note.Reason, note.Message = FilterFailed, fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", r.ID, a.Err)
+	}
+	p.filters.notes = append(p.filters.notes, note)
+	last := p.Gone && q.Cause == dsl.Event // nothing comes after that for it
+	if !last && (q.Cause != dsl.Delete || p.Deletion == "" || r.NoFinalizer && !p.Gone) {
+		return
+	}
+	p.filters.Doubt()
+	p.filters.notes = append(p.filters.notes, Note{
+		Action: r.ID, Reason: FilterFailed, Message: fmt.Sprintf("Deletion is held: it is unknown whether handler %s sees the object: %v", r.ID, a.Err),
+	})
+}
+
+// retryFilter has a filter that failed asked again after its handler's back-off, or sooner where children could not be read, and
+// reports whether it has failed with the same words before. That is no attempt of the handler. A failure for good, as of an
+// expression that costs too much, waits for an event.
+func (p *pass) retryFilter(d Draft, q filter.Question, r book.Handler, a filter.Answer) (before bool) {
+	before, again := p.memory.Filters.Failed(q, a, filter.Moment{
+		Now: p.Now, View: d.Look.Digest(r.View) + p.Deletion,
+		Backoff: func(failures int) time.Duration { return book.Backoff(r.Backoff, failures) },
+	})
+	if !dsl.IsPermanent(a.Err) {
+		p.filters.due = p.filters.due.Sooner(time.Until(again), queue.Due)
+	}
+	if a.Unread {
+		p.filters.due = p.filters.due.Sooner(p.Family.Look(), queue.Resync) // no event says that children can be read
+	}
+	return before
+}
+
+// matches applies the handler's filters to a job. An object that does not match any more has nothing to do
+// with what happened beside it; new and changed ones are kept in the entry, should it match later. So is everything while a filter
+// cannot be asked.
+func (p *pass) matches(ctx context.Context, st State, j *Job) (State, filter.Answer) {
+	a := p.answer(st.Draft, j.Reader, j.Cause, j.Record)
+	if a.Holds {
+		return st, a
+	}
+	if a.Err != nil {
+		p.filters.Due(j.Reader.ID)
+	}
+	e := p.ledger.Entry(j.Reader)
+	begins := j.Reader.Level() && e.Handled == "" // its view does not show later that it was to run
+	if j.Cause.Transient() && a.Err == nil && !begins {
+		e.Try = book.Record{}
+	}
+	if j.Reader.Level() && (!j.Cause.FromClock() || j.Cause == dsl.Again) {
+		e = e.FilteredOut()
+	}
+	if j.Reader.Stores() && p.Deletion == "" && a.Err == nil && filter.Chooses(j.Reader.Handler, st.Current) {
+		e = e.NotMet(j.Reader, st.Look)
+	}
+	p.ledger.Put(j.Reader, e)
+	if a.Err == nil {
+		st = p.sayFiltered(ctx, st, j)
+	}
+	return st, a
+}
+
+// sayFiltered has a handler say in its conditions that its when is false. It says the same in each pass until that is
+// true, so a later version of the object has it, too, and what has not changed is not written.
+func (p *pass) sayFiltered(ctx context.Context, st State, j *Job) State {
+	r := j.Reader
+	if r.Known.Filtered == nil || !r.Level() || p.Deletion != "" || p.Gone || !filter.Chooses(r.Handler, st.Current) {
+		return st
+	}
+	wants := dsl.NewPatch()
+	r.Known.Filtered(p.subject(st.Draft, r, j.Cause, j.Record, p.family.Reader(), p.indexes.For(r.ID, j.Cause)), wants)
+	wants, err := p.offered(ctx, wants, st.Explicit)
+	if err != nil {
+		st = st.noted(Note{Level: 1, Line: "condition of a filtered handler could not be set yet", Values: []any{"handler", r.ID, "error", err.Error()}})
+		st.Due = st.Due.Sooner(unsureLook, queue.Resync)
+		return st
+	}
+	st.Filtered = append(slices.Clip(st.Filtered), wants)
+	st.Draft = p.alsoFiltered(st.Draft, wants)
+	return st
+}
+
+// alsoFiltered returns a draft with what handlers say of their filters.
+func (p *pass) alsoFiltered(at Draft, says ...*dsl.Patch) Draft {
+	for _, wants := range says {
+		at, _ = at.With(wants, p.generation(), p.Now) // conditions fail by nothing
+	}
+	return at
+}
+
+// wantsFinalizer reports whether a delete handler runs before the object goes, a daemon ends before, or the engine deletes or
+// releases children.
+func (p *pass) wantsFinalizer(d Draft) bool {
+	held := slices.Contains(p.family.Base().GetFinalizers(), p.Rules.Finalizer)
+	return p.Rules.Finalizes && p.handlersHold(d) || p.family.Holds(held)
+}
+
+// handlersHold is wantsFinalizer for the handlers alone. One whose filter fails may want to run before the object goes. All of them are
+// asked, so that each failure is said while the object lives.
+func (p *pass) handlersHold(d Draft) (hold bool) {
+	for _, r := range p.Rules.Readers {
+		if !r.On(dsl.Delete) || r.NoFinalizer {
+			continue
+		}
+		// Where children cannot be read yet, as after a restart, an earlier decision stands.
+		a := p.sees(d, r, dsl.Delete)
+		hold = hold || a.Holds || a.Err != nil && (!a.Unread || p.Changes.Fresh || p.finalizer())
+	}
+	return hold || slices.ContainsFunc(p.Rules.Daemons, func(r book.Handler) bool { return p.wantsEnd(d, r) })
+}
+
+// generation is that of the object as the pass has read it.
+func (p *pass) generation() int64 { return p.Own.Resource().Generation(p.Object) }

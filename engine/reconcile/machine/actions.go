@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expiry"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
+)
+
+// The names of actions.
+const (
+	enterName  = "enter"
+	duringName = "during"
+)
+
+// errParts is the error for actions that declare sub-handlers.
+var errParts = errors.New("declaring sub-handlers: actions of a machine have none (want states)")
+
+// act is an action that has run, and its result.
+type act struct {
+	name  string // enter or during
+	wants *dsl.Patch
+	err   error
+	step  int
+	again *time.Duration
+	// void: its changes are dropped.
+	void bool
+	// refused is the server's refusal of the action's changes; nil if the action is not known to be the cause.
+	refused error
+	// outside: it has succeeded, and changes the object outside its status.
+	outside bool
+}
+
+// did returns the result of an action, if it has run.
+func did(acts []act, name string) (_ act, found bool) {
+	for _, a := range acts {
+		if a.name == name {
+			return a, true
+		}
+	}
+	return act{}, false
+}
+
+// outside reports whether actions that have succeeded change the object outside its status.
+func outside(acts []act) bool {
+	return slices.ContainsFunc(acts, func(a act) bool { return a.outside })
+}
+
+// counts reports whether the action's changes are part of the patch.
+func (a act) counts() bool { return a.refused == nil && !a.void }
+
+// act runs the actions of the state: During when Enter has succeeded.
+func (x run) act(ctx context.Context, s state) state {
+	moves := len(s.moves)
+	if s = x.enter(ctx, s); len(s.moves) > moves || !s.entered() {
+		return s
+	}
+	return x.during(ctx, s)
+}
+
+// enter runs the state's Enter unless it has succeeded before.
+func (x run) enter(ctx context.Context, s state) state {
+	if s.entered() {
+		return s
+	}
+	s, wanted, err := x.do(ctx, s, enterName, s.declared.Enter)
+	if err != nil {
+		return x.fail(s, err, enterName, EnterFailed)
+	}
+	s.Entered, x.request.Step = now(), 0
+	if !wanted {
+		s.done = Done{State: s.State, Since: s.Since, At: s.Entered, Book: x.Known.Book}
+	}
+	return s
+}
+
+// during runs the state's During.
+func (x run) during(ctx context.Context, s state) state {
+	if s.spent() { // and the transition was not written
+		return x.spend(s, fmt.Sprintf("during failed %s", times(s.Failures)))
+	}
+	if s.declared.During == nil {
+		return s
+	}
+	s, _, err := x.do(ctx, s, duringName, s.declared.During)
+	if err != nil {
+		return x.fail(s, err, duringName, DuringFailed)
+	}
+	x.request.Step = 0
+	return s
+}
+
+// do runs an action, unless the previous attempt in the pass has, and adds its changes. It reports whether there
+// are any.
+func (x run) do(ctx context.Context, s state, name string, action dsl.Func) (_ state, wanted bool, err error) {
+	a, done := act{}, false
+	if x.Before != nil {
+		a, done = did(x.Before.acts, name)
+	}
+	if !done {
+		a = x.call(ctx, s, name, action)
+	}
+	a.outside = false
+	switch {
+	case a.refused != nil:
+		err = fmt.Errorf("changing the object: %w", a.refused)
+	case a.void:
+		err = a.err
+	default:
+		s, a.outside, err = x.take(s, a)
+		wanted = !a.wants.Empty()
+	}
+	s.acts = append(slices.Clip(s.acts), a)
+	return s, wanted, err
+}
+
+// call calls an action.
+func (x run) call(ctx context.Context, s state, name string, action dsl.Func) act {
+	r := *x.request
+	r.Patch, r.Object, r.Parts, r.Again = dsl.NewPatch(), s.object.DeepCopy(), &dsl.Parts{}, nil
+	err := attempt.Part(expiry.Restoring(ctx, name == duringName), &dsl.Handler{ID: x.Handler.ID, Timeout: x.Handler.Timeout}, action, &r, time.Time{})
+	void := attempt.Void(err)
+	if void {
+		err, void = attempt.Contained(err), !r.Patch.Finished
+	}
+	if parts, _ := r.Parts.Declared(); len(parts) > 0 && !void {
+		err = dsl.Permanent(errParts)
+	}
+	return act{name: name, wants: r.Patch, err: err, step: r.Step, again: r.Again, void: void}
+}
+
+// take adds an action's changes to the patch and to the object. It reports whether the action has succeeded and they
+// include changes outside the status.
+func (x run) take(s state, a act) (_ state, outside bool, err error) {
+	if x.request.Step = a.step; a.again != nil {
+		x.request.RunAgain(*a.again)
+	}
+	s, outside, wrong := x.show(s, a.wants)
+	if err = a.err; wrong != nil { // a transformation failed
+		a.wants.Transforms, err = nil, wrong
+	}
+	x.request.Patch.Join(a.wants)
+	return s, outside && err == nil, err
+}
+
+// show applies changes to the object as later actions see it. It reports whether they include changes outside the
+// status.
+func (x run) show(s state, p *dsl.Patch) (_ state, outside bool, wrong error) {
+	made, err := x.made(s, p)
+	if err != nil {
+		return s, false, err
+	}
+	shown := *made
+	shown.Conditions = slices.Concat(made.Conditions, made.Offered)
+	laid, change, _, err := patch.Lay(s.object, &shown, x.request.Object.GetGeneration(), time.Now())
+	if err != nil {
+		return s, false, err
+	}
+	s.object = laid
+	delete(change, "status")
+	return s, len(change) > 0, nil
+}
+
+// showBook applies the book to the object as actions see it.
+func (x run) showBook(s state) state {
+	s, _, _ = x.show(s, x.book(s)) // it has no transformations
+	return s
+}
+
+// made returns changes with transformations replaced by their results on the whole object with the changes so far.
+func (x run) made(s state, p *dsl.Patch) (*dsl.Patch, error) {
+	if len(p.Transforms) == 0 || x.Full == nil {
+		return p, nil // Lay applies them to the visible object
+	}
+	full, err := x.Full.Object()
+	if err == nil && full != nil {
+		so := dsl.NewPatch()
+		so.Join(x.request.Patch)
+		so.Join(x.book(s))
+		full, _, _, err = patch.Lay(full, so, x.request.Object.GetGeneration(), time.Now())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return patch.ResolveMost(full, p, x.request.Object.GetGeneration(), time.Now())
+}
+
+// book returns the changes of the status that have the object where it is.
+func (x run) book(s state) *dsl.Patch {
+	return &dsl.Patch{Status: s.status(x.machine, x.request.Object.GetUID())}
+}
+
+// Wishes returns the attempt's changes without the machine's own; if there are none, all changes. If the server
+// refuses the attempt, it refuses these, and the machine's own are then not written with them.
+func (x *Result) Wishes(all *dsl.Patch) *dsl.Patch {
+	if x == nil {
+		return all
+	}
+	out := dsl.NewPatch()
+	for _, a := range x.acts {
+		if a.counts() {
+			out.Join(a.wants)
+		}
+	}
+	if out.Empty() {
+		return all
+	}
+	return out
+}
+
+// Blame notes that the server refuses the attempt's changes. The last action with changes that was not blamed
+// before has failed then. Another attempt, with this one as Before, decides what follows, and the pass writes it.
+// It reports whether there is such an action.
+func (x *Result) Blame(refusal error) bool {
+	if x == nil {
+		return false
+	}
+	for i, a := range slices.Backward(x.acts) {
+		if a.counts() && !a.wants.Empty() {
+			x.acts[i].refused = refusal
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
+	"github.com/handwerk-dev/handwerk/engine/cache/related"
+	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/children/prune"
+	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
+	"github.com/handwerk-dev/handwerk/engine/decide/filter"
+	"github.com/handwerk-dev/handwerk/engine/decide/pause"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/machine"
+)
+
+// Memory is what this process knows of one object beyond what is stored on it. It lasts as long
+// as the object and the leadership; losing it costs a resume. Only a pass of the object's key may use it.
+type Memory struct {
+	UID types.UID
+	// Seen: a pass over the object was finished.
+	Seen bool
+	// Finalized: the delete handlers are done.
+	Finalized bool
+	// Owes: the condition that says which handlers fail could not be written.
+	Owes bool
+	// Foreign: the condition Ready is another field manager's.
+	Foreign bool
+	// Renewed: the operator's entries in managedFields of a dropped version were renewed, or others' are in the way.
+	Renewed bool
+	// Ready is a digest of the condition Ready that the object has from this operator, as far as this process knows.
+	Ready uint64
+	// Ledger is what the object's handlers have handled.
+	Ledger book.Memory
+	// Resync is when the object's resync period ends; nil before the first pass, and without a period.
+	Resync *time.Time
+	// Again are the handlers that asked to be run again; nil for none.
+	Again *Alarm
+	// Sweep is about children that no handler has any more.
+	Sweep prune.SweepMemory
+	// Breaker counts passes that write; nil before the first one.
+	Breaker *breaker.Breaker
+	// Rest is there from Wake to Sleep; between passes it is nil where it says nothing.
+	*Rest
+}
+
+// Rest is what is remembered of few objects, or for short.
+type Rest struct {
+	// Rerun are handlers that are to run for what others have written to children in the last pass.
+	Rerun []string
+	// Refused are handlers whose changes the server did not take the last time.
+	Refused map[string]bool
+	// Event is the watch's last event, for handlers of cause event.
+	Event apiwatch.EventType
+	// Ticks are the resource's timers for this object, nil where there are none.
+	Ticks []Tick
+	// Related is what handlers last saw of related objects.
+	Related related.State
+	// Writes are own ones that the cache must show before the next pass.
+	Writes inbox.Writes
+	// Ignored are changes that the server does not make, nil when there are none; see patch.Target.
+	// They were so when the CRD had changed as often as Schemas says.
+	Ignored  []uint64
+	Schemas  int64
+	Children children.Memory
+	// Filters are those of the object that failed when they were asked last.
+	Filters filter.Faults
+	// Troubles are the failures that the log names, by handler; the key is empty for those of passes themselves.
+	Troubles attempt.Troubles
+	// Memo is what handlers keep, nil before one asks for it; see Kept.
+	Memo *dsl.Memo
+	// Shared: others than passes have the memo.
+	Shared bool
+	// Done is what machines have done and could not write, by handler; nil where there is nothing.
+	Done map[string]machine.Done
+	// Reads: the next pass reads all of the object before a handler runs, for the cache shows a part, and the last pass
+	// could not know whether somebody had changed what a handler wrote to the rest.
+	Reads bool
+	// Rows are how often in a row handlers have asked to run at once; nil where none has.
+	Rows map[string]breaker.Row
+	// Grown is how much more memory the last pass took than its object is worth; zero where that was little.
+	Grown int
+	// Woken is what woke the object last, as long as something of that is left to do.
+	Woken breaker.Woken
+	// Halt is the pause in which the last pass found the object; nil without a pause.
+	Halt *Halt
+	// Outcomes are what came of handlers that others read, as the last pass has left it; nil where none is read.
+	Outcomes dsl.Outcomes
+	// Unrenewed is the error of the last attempt to renew entries in managedFields, as the log has it; empty if that did not fail.
+	Unrenewed string
+	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
+	Settled []string
+}
+
+// Halt is what is remembered of the pause of an object.
+type Halt struct {
+	// By is where it is declared.
+	By pause.By
+	// Said is what the object's condition says of it, as this process has written it; empty where it has not.
+	Said string
+}
+
+// Itself stands for the pass's own requests among the handlers that were refused: its write, and its look for an
+// object whose deletion the watch did not show.
+const Itself = ""
+
+// Tombstone is an object that is gone, with what is remembered of it.
+type Tombstone = inbox.Tombstone[Memory]
+
+// Turn is what a pass has taken for its key.
+type Turn = inbox.Turn[Memory]
+
+// NewMemory returns the memory of an object that no pass has seen. It is awake.
+func NewMemory(uid types.UID) *Memory { return &Memory{UID: uid, Rest: &Rest{}} }
+
+// Wake makes the memory ready for use. It is nil for an object that is not remembered.
+func (m *Memory) Wake() *Memory {
+	if m != nil && m.Rest == nil {
+		m.Rest = &Rest{}
+	}
+	return m
+}
+
+// Refuse notes that the server did not take what a handler wants.
+func (m *Memory) Refuse(id string) {
+	if m.Refused == nil {
+		m.Refused = map[string]bool{}
+	}
+	m.Refused[id] = true
+}
+
+// Row notes how often in a row a handler has asked to run at once.
+func (m *Memory) Row(id string, row breaker.Row) {
+	switch {
+	case row == 0:
+		delete(m.Rows, id)
+	case m.Rows == nil:
+		m.Rows = map[string]breaker.Row{id: row}
+	default:
+		m.Rows[id] = row
+	}
+}
+
+// Kept is what handlers keep of the object. It is made when it is asked for, and dropped with what says nothing when it
+// is empty still.
+func (m *Memory) Kept() *dsl.Memo {
+	if m.Memo == nil {
+		m.Memo = &dsl.Memo{}
+	}
+	return m.Memo
+}
+
+// Share is Kept for who has it beyond a pass, as a daemon does: it is not dropped from then on.
+func (m *Memory) Share() *dsl.Memo {
+	m.Shared = true
+	return m.Kept()
+}
+
+// Back is what is remembered of an object that is back in sight, now being what else is, nil for nothing: machines that have gone
+// through states of deletion meanwhile run from their beginning.
+func (m *Memory) Back(now *Memory) *Memory {
+	if m.Rest == nil {
+		return now
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.Done)) {
+		if m.Done[id].Book == nil {
+			continue
+		}
+		if now == nil || now.UID != m.UID {
+			now = NewMemory(m.UID)
+			now.Writes = m.Writes
+		}
+		now.Wake().Done, now.Rerun = m.Done, append(now.Rerun, id)
+	}
+	return now
+}
+
+// Gone notes that the object is gone, or another one has its name: the log counts it no more. A nil memory is that of an
+// object that is not remembered.
+func (m *Memory) Gone() {
+	if m != nil && m.Rest != nil {
+		m.Troubles.Gone()
+	}
+}
+
+// Sleep ends its use: what says nothing is dropped. It may end more than once.
+func (m *Memory) Sleep() {
+	if m == nil || m.Rest == nil {
+		return
+	}
+	if m.Ignored == nil {
+		m.Schemas = 0 // which counts for those alone
+	}
+	if len(m.Done) == 0 {
+		m.Done = nil
+	}
+	if len(m.Rows) == 0 {
+		m.Rows = nil
+	}
+	if m.Memo != nil && !m.Shared && m.Memo.Empty() {
+		m.Memo = nil
+	}
+	if reflect.ValueOf(m.Rest).Elem().IsZero() {
+		m.Rest = nil
+	}
+}
+
+// CaughtUp reports whether caches show this operator's last writes to the object, its children and what else its
+// handlers wrote to, as far as the server knows of them.
+func (m *Memory) CaughtUp(ctx context.Context, read inbox.Read) bool {
+	return m == nil || m.Writes.Shown() || m.Writes.Recall(ctx, read)
+}
+
+// Expecting wakes the memory, and returns it with writes of passes over other objects to wait for, and with those of earlier passes
+// over the object that it does not have.
+func (m *Memory) Expecting(writes, own []inbox.Write) *Memory {
+	if m = m.Wake(); m != nil {
+		m.Writes.Resume(own)
+	}
+	if len(writes) == 0 {
+		return m
+	}
+	if m == nil {
+		m = NewMemory(writes[len(writes)-1].UID)
+	}
+	m.Writes.Expect(m.UID, writes)
+	return m
+}

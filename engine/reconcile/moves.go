@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/machine"
+)
+
+// Machines are those of one resource. Its methods may be called by any number of goroutines, for one object by one.
+type Machines struct {
+	*machine.Census
+	resource *dsl.Resource
+	// prefix is that of the operator's annotations.
+	prefix string
+	// declared: the conditions of all handlers are known from their declarations.
+	declared bool
+}
+
+// NewMachines returns the machines of a resource, outside of a term.
+func NewMachines(op *dsl.Operator, r *dsl.Resource, m *ops.Metrics) *Machines {
+	out := &Machines{resource: r, prefix: op.Prefix()}
+	out.declared = !slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return !h.ResourceWide && !h.Known.Reads.Only })
+	out.Census = machine.NewCensus(out.but(nil))
+	for _, one := range out.but(nil) {
+		m.DeclareMachine(r.Name.String(), one)
+	}
+	return out
+}
+
+// but are the machines but for that of a handler.
+func (a *Machines) but(of *dsl.Handler) (out []*dsl.Machine) {
+	for _, h := range a.resource.Machines() {
+		if h != of {
+			out = append(out, h.Machine)
+		}
+	}
+	return out
+}
+
+// Any reports whether there is one.
+func (a *Machines) Any() bool { return len(a.resource.Machines()) > 0 }
+
+// Left is what takes the books of machines off an object that the operator selects no more, with their conditions:
+// when it comes back it is new.
+func (a *Machines) Left(o *unstructured.Unstructured) *dsl.Patch {
+	out := dsl.NewPatch()
+	for _, m := range a.but(nil) {
+		out.Join(machine.Leave(m, o))
+	}
+	return out
+}
+
+// Code is the handler that is run for the job of a machine: the machine's own attempt, whose result the job gets. A result that the job
+// has from an earlier attempt in the pass was refused. Gone: the object is gone from sight. Full is that of [machine.Input].
+func (a *Machines) Code(j *Job, m *Memory, gone bool, full *whole) *dsl.Handler {
+	h := j.Reader.Handler
+	in := machine.Input{
+		Handler: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Before: j.Machine, Gone: gone, Declared: a.declared,
+	}
+	if full != nil {
+		in.Full = full
+	}
+	out := *h
+	out.Timeout = 0 // each action has its own
+	out.Func = func(ctx context.Context, r *dsl.Request) error {
+		result, err := machine.Run(ctx, in, r)
+		j.Machine = &result
+		return err
+	}
+	return &out
+}
+
+// Did remembers what a machine has done, until that is written.
+func (a *Machines) Did(j *Job, m *Memory) {
+	if j.Machine != nil {
+		a.remember(j.Reader.ID, j.Machine.Done, m)
+	}
+}
+
+func (a *Machines) remember(id string, done machine.Done, m *Memory) {
+	if done == (machine.Done{}) {
+		return
+	}
+	if m.Done == nil {
+		m.Done = map[string]machine.Done{}
+	}
+	m.Done[id] = done
+}
+
+// label is a state as metrics have it: a name that anybody may have written to a status is no label.
+func label(j *Job, state string) string {
+	declared, _ := j.Reader.Machine.State(state)
+	if _, was := j.Reader.Machine.Migrate[state]; declared == nil && !was {
+		return machine.StateUnknown
+	}
+	return state
+}
+
+// Finished remembers what the machines of these jobs have sent with the write of their pass, and counts the object in its state as
+// written; nil when the pass has written nothing.
+func (a *Machines) Finished(written *unstructured.Unstructured, jobs Jobs, m *Memory) {
+	for _, j := range jobs {
+		if j.Machine != nil && j.Ran {
+			delete(m.Done, j.Reader.ID)
+			a.remember(j.Reader.ID, j.Machine.Sent, m)
+		}
+	}
+	if written != nil {
+		a.Note(cache.MetaObjectToName(written), written)
+	}
+}

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/cache/source"
+	"github.com/handwerk-dev/handwerk/engine/cluster/events"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/history"
+)
+
+// NoteKind says what a note is about.
+type NoteKind int
+
+// The kinds of notes.
+const (
+	// Plain is a note that says all by itself.
+	Plain NoteKind = iota
+	// FilterFails: the filter of a handler failed. FilterMended: it has an answer again.
+	FilterFails
+	FilterMended
+)
+
+// Note is something of a pass that people are to read: a line of the log, an Event on the object, or both.
+type Note struct {
+	Kind NoteKind
+	// Handler is whom a note of another kind than Plain is about.
+	Handler string
+	// Line is the line of the log, empty for none, of a level above zero for those who debug. Warning marks it as a warning, and
+	// Grave, with Err, as an error. Values are more values of it.
+	Line           string
+	Level          int
+	Warning, Grave bool
+	Err            error
+	Values         []any
+	// About is the attempt that the line is about; zero for the object as a whole.
+	About attempt.About
+	// Known: a filter has failed with the same words before. Once: one line stands for all objects of the resource.
+	Known, Once bool
+	// Action, Reason and Message are those of the Event, a warning; Reason is empty for none.
+	Action, Reason, Message string
+
+	// before is how many attempts had ended.
+	before int
+}
+
+// noted returns the state with one more note.
+func (st State) noted(n Note) State {
+	n.before = len(st.Attempts)
+	st.Notes = append(st.Notes, n)
+	return st
+}
+
+// Observer hears of passes, and makes from their results what the log, Events and metrics say of handlers and objects. All fields but History are required.
+type Observer struct {
+	Resource string
+	Log      logr.Logger
+	Events   *events.Recorder
+	Metrics  *ops.Metrics
+	// Texts are those with which objects fail.
+	Texts *attempt.Texts
+	// History keeps the passes; nil where none are kept. Questions are those that passes answer.
+	History   *history.Store
+	Questions *Questions
+
+	once sync.Map // lines that are written once
+}
+
+// Passed hears of a pass that has ended, however it did.
+func (o *Observer) Passed(p *pass, out Result) {
+	notes := out.Notes
+	for i := range len(out.Attempts) + 1 {
+		for len(notes) > 0 && notes[0].before <= i {
+			o.say(p, notes[0])
+			notes = notes[1:]
+		}
+		if i < len(out.Attempts) {
+			o.attempted(p, out.Attempts[i])
+		}
+	}
+	troubles := &p.memory.Troubles
+	if troubles.Any() {
+		o.settled(p, out)
+	}
+	if out.Written != nil {
+		o.moved(out)
+	}
+	if out.Stands {
+		p.Box.Finished(p.Key, out.Stand)
+	}
+	o.keep(p, out)
+	if !p.Gone && !p.resourceWide() {
+		o.Questions.answer(p.Key, func() *why.Answer { return p.explain(out) })
+	}
+	if o.Log.V(2).Enabled() {
+		log, handlers := p.Log(), p.Rules.Readers
+		if p.resourceWide() {
+			handlers = p.Rules.Schedules.Handlers
+		}
+		for _, w := range out.Reasons(handlers) {
+			if w.Reason != NothingDue && w.Reason != "" {
+				log.V(2).Info("handler was looked at", "handler", w.Handler, "cause", string(w.Cause), "why", w.String())
+			}
+		}
+	}
+}
+
+// Idle hears of a key over whose object no pass begins.
+func (o *Observer) Idle(key cache.ObjectName, w Why) {
+	r := o.History.Record()
+	r.Idle(w.String())
+	o.History.Keep(o.id(key), history.Moment{At: time.Now()}, r, nil)
+	if o.Log.V(2).Enabled() {
+		attempt.About{Key: key}.Log(o.Log).V(2).Info("no handler runs now", "why", w.String())
+	}
+}
+
+// settled says which handlers work again, once what they wanted is written, and which are not tried again for now.
+func (o *Observer) settled(p *pass, out Result) {
+	troubles := &p.memory.Troubles
+	for _, j := range out.Jobs {
+		if j.Voided {
+			troubles.Void(j.Reader.ID)
+		}
+	}
+	if troubles.Settle(); out.Err != nil {
+		return
+	}
+	for _, r := range p.Rules.Readers {
+		if out.Jobs.Of(r) == nil {
+			troubles.Rest(r.ID)
+		}
+	}
+	if out.Stands {
+		troubles.Mended(p.Log(), Itself, "pass was finished again")
+	}
+}
+
+// say writes a note to the log, and sends it as an Event.
+func (o *Observer) say(p *pass, n Note) {
+	switch n.Kind {
+	case FilterFails:
+		f := p.failure(p.Log().WithValues("handler", n.Handler), n.Handler, n.Err)
+		f.Line, f.Grave, f.Known = cmp.Or(n.Line, "filter failed; the handler does not see the object"), true, n.Known
+		p.memory.Troubles.Say(o.Texts, filterOf(n.Handler), f)
+	case FilterMended:
+		p.Log().Info("filter can be asked again", "handler", n.Handler)
+		p.memory.Troubles.Over(filterOf(n.Handler))
+	case Plain:
+		o.line(p, n)
+	}
+	if n.Reason != "" {
+		o.Events.Warn(p.Object, n.Action, n.Reason, n.Message)
+	}
+}
+
+// line writes the line of a note.
+func (o *Observer) line(p *pass, n Note) {
+	if n.Line == "" {
+		return
+	}
+	if n.Once {
+		if _, written := o.once.LoadOrStore(n.Line, true); written {
+			return
+		}
+	}
+	n.Log(p.logOf(p.Input, n.About))
+}
+
+// Log writes the line of a note to a log.
+func (n Note) Log(log logr.Logger) {
+	switch {
+	case n.Grave:
+		log.Error(n.Err, n.Line, n.Values...)
+	case n.Warning:
+		log.Info(n.Line, append([]any{logmark.Warning, true}, n.Values...)...)
+	default:
+		log.V(n.Level).Info(n.Line, n.Values...)
+	}
+}
+
+// filterOf is the key of a handler's filters among the troubles.
+func filterOf(handler string) string { return "filter " + handler }
+
+// attempted says how an attempt of a handler has ended.
+func (o *Observer) attempted(p *pass, a Attempted) {
+	run := ops.HandlerRun{Resource: o.Resource, Handler: a.Handler.ID, Cause: a.Cause, Outcome: ops.Success, Duration: a.Took}
+	about := attempt.About{Handler: a.Handler.ID, Cause: a.Cause, Attempt: a.Attempt}
+	switch {
+	case a.Err != nil:
+		o.failed(p, a, p.logOf(p.Input, about))
+		run.Outcome = attempt.Outcome(a.Err, a.Trouble.After.Done, a.Trouble.After.Failed)
+	case o.Log.V(1).Enabled():
+		p.logOf(p.Input, about).V(1).Info("handler succeeded", "took", a.Took.String())
+	}
+	if a.Err == nil && p.memory.Troubles.Has(a.Handler.ID) {
+		p.memory.Troubles.Works(p.logOf(p.Input, about), a.Handler.ID)
+	}
+	o.Metrics.Handled(run)
+}
+
+// moved reports the transitions of machines that a pass has written to its object.
+func (o *Observer) moved(out Result) {
+	for _, j := range out.Jobs {
+		if j.Machine == nil || !j.Ran {
+			continue
+		}
+		for _, v := range j.Machine.Taken(j.Reader.Machine, out.Written) {
+			o.Metrics.Moved(ops.Move{Resource: o.Resource, Machine: j.Reader.ID, From: label(j, v.From), To: v.To, Stayed: v.Stayed})
+			o.Events.Send(ops.ByHandler, out.Written, j.Reader.ID, v.Kind(), v.To, v.String())
+		}
+	}
+}
+
+// failed says that an attempt of a handler has failed, or waits.
+func (o *Observer) failed(p *pass, a Attempted, log logr.Logger) {
+	if most, waits := attempt.Waits(a.Err); waits {
+		log.V(1).Info("handler waits", "reason", a.Err.Error(), "timeout", most.String())
+		if a.Trouble.Part != nil {
+			o.warn(p, a, a.Trouble.Part)
+		}
+		return
+	}
+	p.memory.Troubles.Complain(o.Texts, attempt.Attempt{
+		Failure: p.failure(log, a.Handler.ID, a.Err), Before: a.Trouble.Before, After: a.Trouble.After, Covered: a.Trouble.Logged,
+	})
+	o.warn(p, a, a.Err)
+}
+
+// warn says on the object that a handler fails, or one of its sub-handlers.
+func (o *Observer) warn(p *pass, a Attempted, err error) {
+	after := a.Trouble.After
+	if after.Done && !after.Failed || p.resourceWide() || !Fails(after) || !after.Failed && feed.Unanswered(err) {
+		return // without an object there is nothing that an Event could be about, and without a server it could not be sent
+	}
+	reason, text := a.complaint(p.Gone)
+	if reason == Retried && a.Trouble.Warned {
+		return // it has said so in words of its own
+	}
+	o.Events.Warn(p.Object, a.Handler.ID, reason, text)
+}
+
+// failure is one of a handler, for the log.
+func (p *pass) failure(log logr.Logger, handler string, err error) attempt.Failure {
+	f := attempt.Failure{Log: log, Handler: handler, Err: err}
+	if !p.resourceWide() {
+		f.Key = p.Key
+	}
+	return f
+}

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+)
+
+// told returns the readers whose outcomes others read, and those that read such outcomes.
+func told(readers []book.Handler) (told, hears []book.Handler) {
+	read := map[string]bool{}
+	for _, r := range readers {
+		for _, p := range r.Known.Reads.Outcomes {
+			if len(p) > 0 {
+				read[p[0]] = true
+			}
+		}
+		if len(r.Known.Reads.Outcomes) > 0 {
+			hears = append(hears, r)
+		}
+	}
+	for _, r := range readers {
+		if read[r.ID] {
+			told = append(told, r)
+		}
+	}
+	return told, hears
+}
+
+// recall returns the state in which a pass begins with what came of handlers, as the last pass has left it, or else as the book says.
+// It is for resources in which handlers read outcomes.
+func (p *pass) recall(st State) State {
+	all := make(dsl.Outcomes, len(p.Rules.Told))
+	for _, r := range p.Rules.Told {
+		e := p.ledger.Entry(r)
+		all[r.ID] = e.Outcome(e.Try)
+		if last, known := p.memory.Outcomes[r.ID]; known {
+			all[r.ID] = last
+		}
+	}
+	st.Look, p.heard = st.Look.Hearing(all), map[string][]any{}
+	return st
+}
+
+// listen notes which outcomes a handler knows when it is its turn.
+func (p *pass) listen(st State, r book.Handler) {
+	if p.heard != nil && len(r.Known.Reads.Outcomes) > 0 {
+		p.heard[r.ID] = st.heardBy(r)
+	}
+}
+
+// heardBy returns the outcomes that a handler reads, as they are now.
+func (st State) heardBy(r book.Handler) (out []any) {
+	for _, path := range r.Known.Reads.Outcomes {
+		if len(path) > 0 {
+			out = append(out, st.Look.Outcomes().At(path))
+		}
+	}
+	return out
+}
+
+// listens reports whether a handler is to know a change of the outcomes that it reads: it looks at them, or its filters, which may read
+// them, have turned it away.
+func (st State) listens(r book.Handler) bool {
+	why, is := st.whyOf(r)
+	return len(r.View.Outcomes) > 0 || is && (why.Reason == WhenFalse || why.Reason == WhenFails)
+}
+
+// tell lets handlers after this one know what came of it, if others read that.
+func (p *pass) tell(st State, r book.Handler) State {
+	before := st.Look.Outcomes()
+	last, read := before[r.ID]
+	if !read {
+		return st
+	}
+	now := p.outcomeOf(st, r, last)
+	if now == last {
+		return st
+	}
+	all := maps.Clone(before)
+	all[r.ID] = now
+	st.Look = st.Look.Hearing(all)
+	return st
+}
+
+// outcomeOf is what came of a handler by now. Last is what came of it before the pass.
+func (p *pass) outcomeOf(st State, r book.Handler, last dsl.Outcome) dsl.Outcome {
+	j := st.Jobs.Of(r)
+	if why, is := st.whyOf(r); is && (j == nil || !j.Ran) {
+		switch why.Reason {
+		case WhenFalse, NotMatched:
+			return dsl.Outcome{State: dsl.OutcomeFiltered}
+		case WhenFails:
+			return book.Unasked(why.Detail)
+		case Blocked:
+			return dsl.Outcome{State: dsl.OutcomeWaiting, Message: "waiting for handler " + why.Detail}
+		}
+	}
+	e := p.ledger.Entry(r)
+	switch {
+	case j != nil:
+		return e.Outcome(j.Record)
+	case last.State == dsl.OutcomeFiltered:
+		return last // nothing came up for it
+	}
+	return e.Outcome(e.Try)
+}
+
+// whyOf says why a handler did not run in the pass so far.
+func (st State) whyOf(r book.Handler) (Why, bool) {
+	i := slices.IndexFunc(st.Why, func(w Why) bool { return w.Handler == r.ID })
+	if i < 0 {
+		return Why{}, false
+	}
+	return st.Why[i], true
+}
+
+// isUnheard reports whether a handler did not run in the pass because it reads an outcome that is not known yet.
+func (st State) isUnheard(r book.Handler) bool {
+	if len(r.Known.Reads.Outcomes) == 0 {
+		return false // most handlers read none
+	}
+	why, is := st.whyOf(r)
+	return is && why.Reason == Unheard
+}
+
+// unheard reports whether there is such a handler.
+func (st State) unheard() bool {
+	return slices.ContainsFunc(st.Why, func(w Why) bool { return w.Reason == Unheard })
+}
+
+// through reports whether all handlers are that had something to do.
+func (st State) through() bool { return st.Jobs.Through() && !st.unheard() }
+
+// unheard names a handler declared after this one whose outcome it reads, and which this process does not know yet: after a restart,
+// what is not stored is not known before the handler has had its turn. It is empty where all are known.
+func (p *pass) unheard(st State, r book.Handler) string {
+	if p.Deletion != "" {
+		return ""
+	}
+	for _, other := range p.Rules.Told {
+		if _, known := p.memory.Outcomes[other.ID]; known || other.Place <= r.Place || !r.ReadsOutcome(other.ID) {
+			continue
+		}
+		if st.Look.Outcomes()[other.ID].State == dsl.OutcomeNever {
+			return other.ID
+		}
+	}
+	return ""
+}
+
+// outcomes remembers what came of handlers. The next pass is due at once if a handler does not know yet what came of one after it, or
+// what the write has made of one before it.
+func (p *pass) outcomes(st State) State {
+	if p.Gone || p.Deletion != "" {
+		return st
+	}
+	for _, r := range p.Rules.Told {
+		st = p.tell(st, r)
+	}
+	known := maps.Clone(st.Look.Outcomes())
+	for _, r := range p.Rules.Told {
+		j := st.Jobs.Of(r)
+		hadNoTurn := st.isUnheard(r) || j != nil && !j.Ran
+		if hadNoTurn && known[r.ID].State == dsl.OutcomeNever {
+			delete(known, r.ID)
+		}
+	}
+	p.memory.Outcomes = known
+	if st.unheard() {
+		st.Due = st.Due.AtOnce()
+	}
+	for _, r := range p.Rules.Hears {
+		if heard, had := p.heard[r.ID]; had && st.listens(r) && !reflect.DeepEqual(heard, st.heardBy(r)) {
+			st.Due = st.Due.AtOnce()
+		}
+	}
+	return st
+}

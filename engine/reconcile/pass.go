@@ -1,0 +1,340 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
+	"github.com/handwerk-dev/handwerk/engine/cache/queue"
+	"github.com/handwerk-dev/handwerk/engine/cache/related"
+	"github.com/handwerk-dev/handwerk/engine/cache/source"
+	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
+	"github.com/handwerk-dev/handwerk/engine/decide/pause"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
+)
+
+// Run runs one pass over a key: it reads, decides, runs handlers, writes, and returns when the key is due next.
+func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error) {
+	if IsSchedule(key) {
+		if h := s.scheduleOf(key); h != nil {
+			return s.runSchedule(ctx, key, *h)
+		}
+	}
+	halt := s.Pauses.Around(key.Namespace, true)
+	whole := halt != nil && halt.By == pause.Operator
+	if s.Rules.Digests && !whole {
+		if err := s.Host.Keyed(ctx); err != nil {
+			return queue.Next{}, err
+		}
+	}
+	t := s.Box.Take(key)
+	defer t.Close()
+	if s.Host.IsKey(key.Namespace, key.Name) {
+		t.Handled()
+		return queue.Next{}, nil
+	}
+	t.Memory = t.Memory.Expecting(t.Expected, t.Awaited)
+	defer t.Memory.Sleep()
+	var next queue.Next
+	var late error
+	if halt == nil {
+		next, late = s.finalize(ctx, key, t)
+	} else {
+		t.Left = t.Gone
+	}
+	if ctx.Err() != nil {
+		return queue.Next{}, late
+	}
+	if whole {
+		s.Daemons.Pause(key)
+		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: Paused, Detail: halt.String()})
+		if _, there := s.Own.Get(key); !there {
+			s.Box.Finished(key, ops.Stand{}) // what is gone is not ready
+		}
+		return next, nil
+	}
+	share := s.share(key, t.Memory)
+	if share == nil {
+		t.Short()
+		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: MemoryShort})
+		return next, cmp.Or(late, ErrShort)
+	}
+	defer share.Return()
+	next, err := s.runLiving(ctx, key, t, next, share)
+	return next, cmp.Or(err, late) // the living object does not wait for what was there before it
+}
+
+// runLiving is Run for the object that the cache has under the key. Next is when the key is due for objects that are gone.
+func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, next queue.Next, share *children.Share) (queue.Next, error) {
+	current := t.Memory.CaughtUp(ctx, s.Host.Read) // asked before the read, which is then no older than that
+	object, version, err := s.read(ctx, key)
+	if err != nil {
+		return queue.Next{}, err
+	}
+	if object == nil {
+		s.forget(key, t)
+		return next, nil
+	}
+	if s.Own.Leaves(key.Namespace) {
+		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: ScopeLeft})
+		return next.Sooner(feed.ListingLook, queue.Due), nil // what came up stays, should the namespace come back
+	}
+	if current {
+		t.Unpark()
+	}
+	m := t.Memory
+	if m == nil || m.UID != object.GetUID() {
+		m.Gone()
+		m, current = NewMemory(object.GetUID()).Expecting(t.Expected, nil), !slices.ContainsFunc(t.Expected, func(w inbox.Write) bool {
+			return w.UID == object.GetUID()
+		})
+	}
+	defer m.Sleep()
+	defer func() { m.Grown = share.Grown() }()
+	t.Keep(m)
+	if !current {
+		s.idle(ctx, key, m, t.Changes, Why{Reason: CacheBehind})
+		return next, Park(t, m)
+	}
+	in := Input{Key: key, Object: object, Version: version, Now: time.Now(), Changes: t.Changes, Share: share}
+	if now := s.Pauses.Of(object); now != nil {
+		return s.rest(ctx, in, m, *now, next)
+	}
+	if m.Halt != nil {
+		s.resumed(in, m)
+	}
+	if wait := m.Breaker.Wait(in.Now); wait > 0 && object.GetDeletionTimestamp() == nil {
+		s.idle(ctx, key, m, t.Changes, Why{Reason: BreakerOpen})
+		return next.Sooner(wait, queue.Due), nil
+	}
+	p, err := s.openLiving(ctx, in, m)
+	if p == nil {
+		return next, err
+	}
+	if awaits, err := p.awaitsChild(ctx); err != nil {
+		return queue.Next{}, err
+	} else if awaits {
+		s.idle(ctx, key, m, t.Changes, Why{Reason: CacheBehind})
+		return next, Park(t, m)
+	}
+	return p.finish(t, p.run(ctx, next))
+}
+
+// run is a pass once its object is known. It is due at next for other objects of its key.
+func (p *pass) run(ctx context.Context, next queue.Next) Result {
+	defer p.indexes.Keep(false)
+	st, err := p.observe(ctx, next)
+	if err == nil {
+		st, err = p.handle(ctx, st)
+	}
+	if errors.Is(err, patch.ErrGone) {
+		out := p.result(st, nil) // the next pass finds out what became of it
+		out.Vanished = true
+		return out
+	}
+	if err == nil {
+		st, err = p.sweep(ctx, st)
+	}
+	var v verdict
+	if err == nil {
+		st, v = p.settle(p.keepConditions(ctx, st))
+		st, v, err = p.write(ctx, st, v)
+	}
+	if err != nil {
+		return p.abandon(st, err)
+	}
+	return p.remember(st, v)
+}
+
+// finish ends the turn of a pass, and returns when the key is due next.
+func (p *pass) finish(t *Turn, out Result) (queue.Next, error) {
+	p.Observer.Passed(p, out)
+	if out.Err != nil {
+		t.Event = ""                          // handlers that are not through with it have it in their entries
+		t.Related = &inbox.Related{All: true} // what the object asks for now may be noted, and not handled
+		return queue.Next{}, out.Err
+	}
+	if len(out.Echoes) > 0 {
+		p.memory.Writes.Tidy() // events have come meanwhile
+		t.Rest(inbox.Rest{UID: p.Object.GetUID(), Echoes: out.Echoes}, &p.memory.Writes)
+	}
+	t.Handled()
+	return out.Due, nil
+}
+
+// openLiving opens the pass over an object that lives, once marks of earlier names are moved. The pass is nil where the object is
+// gone meanwhile.
+func (s *Site) openLiving(ctx context.Context, in Input, m *Memory) (*pass, error) {
+	object, err := s.renamed(ctx, in.Key, in.Object, m)
+	if err != nil || object == nil {
+		return nil, err
+	}
+	object = s.renewed(ctx, in.Key, object, m)
+	in.Object, in.Deletion = object, book.Deletion(object, false)
+	if in.Number, err = s.observed(ctx, in.Key, object, m); err != nil {
+		return nil, err
+	}
+	p := s.open(in, m)
+	s.Machines.Note(in.Key, object)
+	return p, nil
+}
+
+// open opens a pass: the object's book, and what is known of its children, related objects and indexes.
+func (s *Site) open(in Input, m *Memory) *pass {
+	p := &pass{Site: s, Input: in, memory: m}
+	rules := &s.Rules.Ledger
+	if in.resourceWide() {
+		rules = &s.Rules.Schedules
+	}
+	st := p.begin()
+	p.ledger = book.Open(rules, &m.Ledger, book.Subject{
+		Object: in.Object, Deletion: in.Deletion, First: !m.Seen, Fresh: in.Changes.Fresh, Generation: s.Own.KeepsGeneration() && !in.resourceWide(), Number: in.Number,
+		StatusCounts: !s.Own.Resource().Status, Now: in.Now,
+	}, st.Look, p)
+	if !in.resourceWide() && len(p.Rules.Told) > 0 {
+		st = p.recall(st)
+	}
+	p.published = st
+	p.related = s.Relations.View(related.Owner{Key: in.Key, Object: in.Object, Gone: in.Gone, Now: in.Now})
+	p.indexes = s.Indexes.View(in.Key, !m.Seen, !in.Gone && !in.resourceWide() && !in.Asked)
+	if !in.Asked {
+		p.walk = p.woken()
+	}
+	p.family = s.Family.Begin(children.Pass{
+		Key: in.Key, Object: in.Object, Gone: in.Gone, Deleting: in.Deletion != "", Now: in.Now, Share: in.Share, Asker: p,
+		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Walk: p.walk, Done: p.ledger.DeleteDone(),
+	})
+	return p
+}
+
+// begin is the state in which a pass begins.
+func (p *pass) begin() State { return State{Draft: DraftOf(p.Object), Known: p.Object} }
+
+// result is what came of the pass. The error is why it could not be finished.
+func (p *pass) result(st State, err error) Result {
+	due := st.Due
+	if p.filters.due.After > 0 {
+		due = due.Sooner(p.filters.due.After, p.filters.due.Class)
+	}
+	return Result{
+		Input: p.Input, Due: due, Err: err, Jobs: st.Jobs, Attempts: st.Attempts, Notes: slices.Concat(p.filters.notes, st.Notes),
+		Why: st.Why,
+	}
+}
+
+// awaitsChild reports whether the pass has to wait for a child that is on the server, and that no cache shows.
+func (p *pass) awaitsChild(ctx context.Context) (bool, error) {
+	found, err := p.family.Find(ctx)
+	if note := p.heldNote(err); note != nil {
+		p.Observer.say(p, *note)
+	}
+	return err == nil && found && !p.memory.Writes.Shown(), err
+}
+
+// finalizer reports whether the object has the operator's finalizer.
+func (p *pass) finalizer() bool { return slices.ContainsFunc(p.Object.GetFinalizers(), p.ownFinalizer) }
+
+// ownFinalizer reports whether a finalizer is the operator's, under its name or an earlier one.
+func (p *pass) ownFinalizer(f string) bool {
+	return f == p.Rules.Finalizer || slices.Contains(p.Rules.Earlier, f)
+}
+
+// Log returns the log for what happens to the object.
+func (p *pass) Log() logr.Logger { return p.logOf(p.Input, attempt.About{}) }
+
+// observed returns what status.observedGeneration says. Where this version keeps elsewhere what was handled, the field is asked
+// once, and read from the server where the cache lacks it.
+func (s *Site) observed(ctx context.Context, key cache.ObjectName, object *unstructured.Unstructured, m *Memory) (n book.Number, err error) {
+	keeps := s.Own.KeepsGeneration()
+	if !s.Rules.Ledger.Stores || !keeps && (m.Ledger.Known() || !book.HasMarker(object, s.Writer.Markers)) {
+		return n, nil
+	}
+	if s.Rules.Spec.Cache == dsl.CacheMetadata {
+		if object, err = s.Writer.Live(ctx, key, object.GetUID()); err != nil {
+			return n, err
+		}
+	}
+	n.Value, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	n.Own = n.Value > 0 && book.HasMarker(object, s.Writer.Markers)
+	return n, nil
+}
+
+// woken begins the pass on the engine's trail, woken by what has come up.
+func (p *pass) woken() *breaker.Walk {
+	m, uid := p.memory, p.Object.GetUID()
+	m.Woken = m.Woken.Next(p.Changes.Woken)
+	about := breaker.Subject{
+		UID: uid, Resource: p.Rules.Resource, Key: types.NamespacedName{Namespace: p.Key.Namespace, Name: p.Key.Name}, Woken: m.Woken.Versions,
+	}
+	if p.Changes.Event != "" {
+		about.Own = breaker.Version{UID: uid, Text: p.Object.GetResourceVersion()}
+	}
+	return p.Trail.Begin(about)
+}
+
+// How many times as much memory as its object's JSON a pass takes: as trees, and for what handlers may make of it where that is
+// not known yet.
+const (
+	asTrees   = 8
+	asUnknown = 32
+)
+
+// logOf returns the log for what happens to an object.
+func (s *Site) logOf(in Input, about attempt.About) logr.Logger {
+	if !in.resourceWide() {
+		about.Key = in.Key
+	}
+	return about.Log(s.Observer.Log)
+}
+
+// share takes the memory that a pass over a key's object takes. It is nil where other passes hold too much: the key is queued when
+// they have returned it.
+func (s *Site) share(key cache.ObjectName, m *Memory) *children.Share {
+	bytes := 0
+	if o, found := s.Own.Get(key); found {
+		if bytes = asUnknown * o.Length(); m != nil && m.Seen {
+			bytes = asTrees*o.Length() + m.Grown
+		}
+	}
+	who := children.Who{Resource: s.Rules.Resource, Namespace: key.Namespace, Name: key.Name}
+	return s.Budget.Take(who, bytes, func() { s.Box.Look(key) })
+}
+
+// read returns the object, nil when it is gone, and what the cache has of it.
+func (s *Site) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, *cached.Object, error) {
+	version, found := s.Own.Get(key)
+	if !found {
+		return nil, nil, nil
+	}
+	if s.Rules.Spec.Cache != dsl.CacheLive {
+		return version.Tree(), version, nil
+	}
+	object, err := s.Host.Read(ctx, s.Own.Resource().GVR, key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading object: %w", err)
+	}
+	return object, version, nil
+}
+
+// passRefused notes how a request of the pass itself ended.
+func (s *Site) passRefused(key cache.ObjectName, err error) {
+	s.Host.Refused(key, Itself, err)
+}

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
+	"github.com/handwerk-dev/handwerk/engine/cache/queue"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+	"github.com/handwerk-dev/handwerk/engine/decide/pause"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
+)
+
+// PausedCondition is the type of the condition that says that an object is paused.
+const PausedCondition = "Paused"
+
+// rest takes the place of a pass while the object is paused. Its daemons stop, and it says so. What came up for it stays for the
+// pass after the pause.
+func (s *Site) rest(ctx context.Context, in Input, m *Memory, now pause.Pause, next queue.Next) (queue.Next, error) {
+	key := in.Key
+	s.Daemons.Pause(key)
+	s.Box.Finished(key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: "paused: " + now.String()}}})
+	s.idle(ctx, key, m, in.Changes, Why{Reason: Paused, Detail: now.String()}) // after that: an answer has the standing of now
+	if m.Halt == nil || m.Halt.By != now.By {
+		m.Halt = &Halt{By: now.By}
+		s.pauseLog(in, now.By).Info("object is paused; no handler runs", "reason", now.Reason, "deletionsGoOn", now.Deletions)
+	}
+	owed, err := s.sayPaused(ctx, key, in.Object, m, now)
+	if owed {
+		next = next.Sooner(again, queue.Resync)
+	}
+	return next, err
+}
+
+// resumed says that an object is not paused any more.
+func (s *Site) resumed(in Input, m *Memory) {
+	s.pauseLog(in, m.Halt.By).Info("object is no longer paused")
+	m.Halt = nil
+}
+
+// pauseLog is the log for the pause of an object. A pause of many objects is a line of its own.
+func (s *Site) pauseLog(in Input, by pause.By) logr.Logger {
+	log := s.logOf(in, attempt.About{})
+	if by != pause.Object {
+		return log.V(1)
+	}
+	return log
+}
+
+// sayPaused sets the object's condition, once: if another hand takes it off, it stays off. Owed: that is to be tried again.
+func (s *Site) sayPaused(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *Memory, now pause.Pause) (owed bool, err error) {
+	if now.By == pause.Operator || m.Halt.Said == now.String() || s.Rules.Spec.Cache == dsl.CacheMetadata { // which does not show what other conditions there are
+		return false, nil
+	}
+	wish := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		return dsl.NewPatch(), patch.Marks{Condition: s.pausedCondition(live, now)}
+	}
+	if _, marks := wish(o); marks.Condition == nil {
+		return false, nil
+	}
+	target := s.Writer.Target(o, s.Own.Resource().Generation(o), time.Now())
+	result, err := s.Writer.Conditions.Write(ctx, target, wish, &owed)
+	if errors.Is(err, patch.ErrGone) {
+		return false, nil
+	}
+	if written := result.Object; result.Status || result.Whole {
+		s.Observer.Metrics.Wrote(s.Rules.Resource, result.Status, result.Whole)
+		m.Writes.Add(inbox.Write{Cache: s.Own, Key: key, UID: written.GetUID(), Version: written.GetResourceVersion(), Own: true})
+		s.Host.Announce(key, s.Own.Resource().GVR, written)
+	}
+	if err != nil {
+		return false, fmt.Errorf("saying that the object is paused: %w", err)
+	}
+	if !owed {
+		m.Halt.Said = now.String()
+	}
+	return owed, nil
+}
+
+// pausedCondition is the condition that an object lacks; nil where it has it, where it is not paused any more, and where another
+// controller has a condition of that type.
+func (s *Site) pausedCondition(o *unstructured.Unstructured, now pause.Pause) *metav1.Condition {
+	if s.Pauses.Of(o) == nil {
+		return nil
+	}
+	want := metav1.Condition{Type: PausedCondition, Status: metav1.ConditionTrue, Reason: "Annotation", Message: sayAs(s.Rules.Operator.Name) + now.String()}
+	if now.By == pause.Namespace {
+		want.Reason = "Namespace"
+	}
+	there := ConditionOf(o, PausedCondition)
+	message := ConditionText(there, "message")
+	if name, _ := cutName(message, s.Rules.Names); there != nil && (name == "" || message == want.Message && ConditionText(there, "reason") == want.Reason) {
+		return nil
+	}
+	return &want
+}

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+)
+
+// release takes the marks of the operator from an object that is gone only from sight, because a selector
+// does not select it any more. No later pass would do it, and the object could never be deleted. When it comes
+// back it is new.
+func (p *pass) release(ctx context.Context, st State, marks patch.Marks) (State, error) {
+	if !marks.Remove || !p.mayHaveMarks() {
+		return st, nil
+	}
+	live, err := p.Writer.Live(ctx, p.Key, p.Object.GetUID())
+	if err == nil {
+		live, err = p.renamedLeaving(ctx, live)
+	}
+	if err == nil && live != nil {
+		marks.Annotation, marks.State = p.Rules.Operator.StateAnnotation(), ""
+		marks.Unobserved = p.Writer.numbered(live)
+		st, _, err = p.send(ctx, st, live, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+			marks.Along = p.family.LeftBehind(live)
+			return p.Machines.Left(live), marks
+		})
+		// A schema may require the book, and a number of an earlier version may take a right that is not there any more:
+		// nothing is held for that.
+		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && marks.Unobserved && !p.Own.KeepsGeneration() {
+			st = p.refused(st, err)
+			marks.Unobserved = false
+			st, _, err = p.send(ctx, st, live, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
+		}
+	}
+	if err != nil && !errors.Is(err, patch.ErrGone) {
+		p.memory.Finalized = false
+		return st, fmt.Errorf("letting object go: %w", err)
+	}
+	return st, nil
+}
+
+// mayHaveMarks reports whether marks of the operator may be left on an object that is gone from sight.
+func (p *pass) mayHaveMarks() bool {
+	return p.finalizer() || (p.ledger.HasText() || p.Machines.Any() || p.Writer.numbered(p.Object)) && p.Own.Chooses() ||
+		(p.Rules.Finalizes || p.Rules.Spec.Owner() || p.Rules.Ledger.Stores && p.Own.Chooses()) && p.Rules.Spec.Cache == dsl.CacheLive // which does not show it
+}
+
+// renamedLeaving is renamed for an object that is about to be let go: marks of all names are taken off.
+func (p *pass) renamedLeaving(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !p.Writer.Renamer.Finds(live) {
+		return live, nil
+	}
+	moved, err := p.Writer.move(ctx, p.Key, live, func(now *unstructured.Unstructured) {
+		p.family.Wrote(patch.Result{Object: now, Whole: true})
+	})
+	if err == nil && moved != nil {
+		p.logMoved(p.Key, live)
+	}
+	return moved, err
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/engine/cache/source"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+)
+
+// Report is a resource as it is now.
+type Report struct {
+	Name string
+	// Own is the feed of its objects, Children those of kinds of children, and Related those of related objects by the
+	// names of relations.
+	Own      *feed.Feed
+	Children []*feed.Feed
+	Related  iter.Seq2[string, *feed.Feed]
+	// Standers are its objects that are not ready.
+	Standers []ops.Standers
+	// Schedules are its schedules that fail, by their ids.
+	Schedules map[string]ops.Stander
+}
+
+// Checks returns the checks of the resource. Departed names objects whose deletion is not confirmed, running the handlers that run
+// for long, and daemons those that do not stop; each is empty where there are no such objects, handlers or daemons. By is how a message about a missing right ends.
+func (r Report) Checks(by, departed, running, daemons string) []ops.Check {
+	out := []ops.Check{r.Own.Check("resource/"+r.Name, by)}
+	warn := func(about, message string, of ...string) {
+		if message != "" {
+			out = append(out, ops.Check{Name: about + strings.Join(append([]string{r.Name}, of...), "/"), State: ops.Warn, Message: message})
+		}
+	}
+	warn("departed/", departed)
+	r.Besides(func(what, name string, f *feed.Feed) { out = append(out, f.Check(what+r.Name+"/"+name, by)) })
+	warn("running/", running)
+	warn("daemons/", daemons)
+	for _, id := range slices.Sorted(maps.Keys(r.Schedules)) {
+		warn("schedule/", r.Schedules[id].String(), id)
+	}
+	for _, s := range r.Standers {
+		out = append(out, s.Checks(r.Name)...)
+	}
+	return out
+}
+
+// Besides calls a function with the feeds of children and related objects, what each brings in and its name.
+func (r Report) Besides(do func(what, name string, f *feed.Feed)) {
+	for _, f := range r.Children {
+		do("child/", f.Name().String(), f)
+	}
+	for relation, f := range r.Related {
+		do("related/", relation, f)
+	}
+}
+
+// Stats is what metrics have of the resource, as far as its feeds know.
+func (r Report) Stats() ops.ResourceStats {
+	s := ops.ResourceStats{Resource: r.Name, Up: r.Own.Status().Phase == feed.Running, Feeds: map[string]bool{}}
+	s.Objects, s.LastEvent = r.Own.Stats()
+	r.Besides(func(what, name string, f *feed.Feed) { s.Feeds[what+name] = f.Status().Well() })
+	return s
+}

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
+	"github.com/handwerk-dev/handwerk/engine/cache/index"
+	"github.com/handwerk-dev/handwerk/engine/cache/queue"
+	"github.com/handwerk-dev/handwerk/engine/cache/related"
+	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
+	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+)
+
+// Input is what a pass works from. Nothing changes it.
+type Input struct {
+	Key cache.ObjectName
+	// Object is the object as the pass has read it. Where a pass is over the resource as a whole, it has no more than its kind.
+	Object *unstructured.Unstructured
+	// Version is what the cache had of it then; nil where it has nothing.
+	Version *cached.Object
+	// Gone: the cache does not show the object any more.
+	Gone bool
+	// Deletion is the moment at which the object was deleted, empty while it lives.
+	Deletion string
+	// Number is status.observedGeneration.
+	Number book.Number
+	Now    time.Time
+	// Changes are what came up for the object since the last pass.
+	Changes inbox.Changes
+	// Share is the memory that the pass may take; nil for any.
+	Share *children.Share
+	// Asked: the pass is for an answer alone. It runs no handler, and writes and remembers nothing.
+	Asked bool
+}
+
+// resourceWide reports whether the pass is over the resource as a whole.
+func (in Input) resourceWide() bool { return in.Object.GetName() == "" }
+
+// State is how far a pass has come. Each step takes it, and returns the next one.
+type State struct {
+	// Draft is the object as handlers see it.
+	Draft
+	// Jobs are the handlers that have something to do, as far as the pass has come.
+	Jobs Jobs
+	// Found is what the pass has found to have come up, beside the changes of its input.
+	Found Found
+	// Filtered is what handlers say in conditions of filters that keep them from acting. Explicit are the conditions that handlers
+	// set themselves: what is offered does not take their place.
+	Filtered []*dsl.Patch
+	Explicit []metav1.Condition
+	// Known is the object as its handlers saw it, with the pass's own writes since then and no others, as the cache shows it.
+	// Entire is the whole object where the cache shows a part; nil until it is read.
+	Known, Entire *unstructured.Unstructured
+	// Written is the object as the pass has written it, nil before it does.
+	Written *unstructured.Unstructured
+	// Retried: a person has handlers run by the annotation, which goes with the pass's write.
+	Retried bool
+	// Searched: all that must be known about children before the object goes is known.
+	Searched bool
+	// Due is when the next pass is due.
+	Due queue.Next
+	// Attempts, Notes and Why are for the result.
+	Attempts []Attempted
+	Notes    []Note
+	Why      []Why
+}
+
+// Result is what a pass found and did. The log, Events and metrics are made from it ([Observer.Passed]).
+type Result struct {
+	Input
+	// Due is when the next pass is due. Err is why the pass could not be finished; nil where it was.
+	Due queue.Next
+	Err error
+	// Jobs are the handlers that had something to do, and Attempts their runs, in order.
+	Jobs     Jobs
+	Attempts []Attempted
+	Notes    []Note
+	// Why says of each handler for which something was due, and that did not run, why. [Result.Reasons] says it of all handlers.
+	Why []Why
+	// Vanished: the API server no longer had the object when the pass wrote, so handlers after that did not get their turn.
+	Vanished bool
+	// Written is the object as a finished pass has written it, nil where it has not.
+	Written *unstructured.Unstructured
+	// Stand is how the object stands; Stands: that is known.
+	Stand  ops.Stand
+	Stands bool
+	// Echoes are what the pass has written its object as, if the next pass would find nothing to do in that.
+	Echoes []inbox.Echo
+}
+
+// pass is one pass at work: its input, and what it has opened for its object. What handlers do is kept only when the pass has
+// written it; otherwise the next pass begins from the same book.
+type pass struct {
+	*Site
+	Input
+	memory *Memory
+	ledger *book.Ledger
+	// family knows what the pass has written, and the object's children; related and indexes are what it sees of related objects
+	// and of the operator's indexes.
+	family  *children.Session
+	related *related.View
+	indexes *index.View
+	// filters asks the handlers' filters.
+	filters filters
+	// appointments are the times of handlers that run at a time from the object, as far as the pass has come to them.
+	appointments map[*dsl.Handler]appointment
+	// walk knows what woke the pass, and notes its writes.
+	walk *breaker.Walk
+	// answers are the server's to the pass's writes of its object.
+	answers []*unstructured.Unstructured
+	// heard are the outcomes that handlers knew when it was their turn, by the reader's id; nil where none reads outcomes.
+	heard map[string][]any
+	// deleted: a handler has deleted the object. It does so from any goroutine.
+	deleted atomic.Bool
+	// marks: some handler that leaves a book on objects sees this one; nil before that is asked.
+	marks *bool
+	// published is the state that code sees which runs while a step waits for it, and which may change it: a handler's code asks for
+	// the whole object, or, from any goroutine and with mu held, whether another handler may want a child; a write meets a
+	// conflict. The step goes on with the published state.
+	mu        sync.Mutex
+	published State
+}

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pass
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/children"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/machine"
+)
+
+// around says what is to be known beside the handlers: of children, machines and the deletion.
+func (p *pass) around(a *why.Answer, out Result) {
+	members := p.family.Members()
+	for _, m := range members {
+		a.Children = append(a.Children, p.childAccount(m))
+	}
+	slices.SortStableFunc(a.Children, func(x, y why.Child) int { return cmp.Compare(rank(x), rank(y)) })
+	for _, t := range p.family.Patched() {
+		a.Targets = append(a.Targets, why.Target{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name, Handler: t.Handler, Entry: t.Key, Manager: t.Manager})
+	}
+	object := p.published.Current
+	if out.Written != nil {
+		object = out.Written
+	}
+	if c := ConditionOf(object, dsl.Ready); c != nil && ConditionText(c, "status") != string(metav1.ConditionTrue) {
+		a.Conditions = append(a.Conditions, why.Condition{
+			Type: dsl.Ready, Status: ConditionText(c, "status"), Reason: ConditionText(c, "reason"), Message: ConditionText(c, "message"),
+		})
+	}
+	for _, r := range p.Rules.Readers {
+		if r.Machine != nil {
+			about := p.askedAbout(r)
+			about.Object = object
+			a.Machines = append(a.Machines, machine.Account(r.Handler, object, p.Rules.Operator.Prefix(), about))
+		}
+	}
+	if a.Deletion != nil {
+		p.deletionAccount(a, out, members)
+	}
+}
+
+// rank orders children: those first that something is the matter with.
+func rank(c why.Child) int {
+	return slices.Index([]string{"gone", "ready", "unseen", "not ready", "failed", "deleting"}, c.State) * -1
+}
+
+// childAccount says how a child is.
+func (p *pass) childAccount(m children.Member) why.Child {
+	out := why.Child{Kind: m.Kind.Kind, Namespace: m.Namespace, Name: m.Name, Handler: m.Spec.Handler, As: m.Spec.Name, By: "reference"}
+	if m.Recorded {
+		out.By = "record"
+	}
+	if m.Object == nil {
+		if out.State, out.Says = "unseen", "the object lists it, and no cache shows it"; p.Deletion != "" {
+			out.State, out.Says = "gone", ""
+		}
+		return out
+	}
+	if at := m.Object.GetDeletionTimestamp(); at != nil {
+		out.State, out.Says = "deleting", finalizersOf(m)
+		return out
+	}
+	out.Is(dsl.ReadinessOf(m.Object))
+	return out
+}
+
+// deletionAccount says what holds the deletion.
+func (p *pass) deletionAccount(a *why.Answer, out Result, members []children.Member) {
+	d := a.Deletion
+	if at := slices.IndexFunc(d.Finalizers, p.ownFinalizer); at >= 0 {
+		d.Own = d.Finalizers[at]
+		held, waiting := p.heldByHandlers(out)
+		d.Held = slices.Concat(held, heldByChildren(members), heldByTargets(a.Targets), waiting)
+		if len(d.Held) == 0 {
+			d.Held = append(d.Held, "finalizer "+d.Own+", which is this operator's: it is not known yet whether all children are gone")
+		}
+	}
+	for _, f := range d.Finalizers {
+		if f != d.Own {
+			d.Held = append(d.Held, "finalizer "+f+", which is not this operator's")
+		}
+	}
+}
+
+// heldByHandlers are the daemons and handlers that hold the deletion. Those that wait for others are apart.
+func (p *pass) heldByHandlers(out Result) (held, waiting []string) {
+	for _, r := range p.Rules.Daemons {
+		if at := p.Daemons.Account(p.Key, r.Handler); at.Runs && !at.Late && !r.NoFinalizer {
+			held = append(held, "daemon "+r.ID+", which has not ended")
+		}
+	}
+	for _, r := range p.Rules.Readers {
+		text := p.holding(out, r)
+		switch j := out.Jobs.Of(r); {
+		case text == "":
+		case j != nil && j.Record.Waiting:
+			waiting = append(waiting, text)
+		default:
+			held = append(held, text)
+		}
+	}
+	return held, waiting
+}
+
+// heldByChildren are the children that hold the deletion.
+func heldByChildren(members []children.Member) (held []string) {
+	for _, m := range members {
+		if m.Holds && m.Object != nil {
+			if held = append(held, "child "+m.People()+", which still exists"); m.Object.GetDeletionTimestamp() != nil {
+				held[len(held)-1] = "child " + m.People() + ", which is being deleted; " + finalizersOf(m)
+			}
+		}
+	}
+	return held
+}
+
+// heldByTargets are the patched objects that hold the deletion.
+func heldByTargets(targets []why.Target) (held []string) {
+	for _, t := range targets {
+		held = append(held, "fields of "+t.People()+", which are not given back yet")
+	}
+	return held
+}
+
+// finalizersOf names the finalizers of a child.
+func finalizersOf(m children.Member) string {
+	if all := m.Object.GetFinalizers(); len(all) > 0 {
+		return "it has finalizers: " + strings.Join(all, ", ")
+	}
+	return "it has no finalizers"
+}
+
+// holding says how a handler holds the deletion; empty where it does not.
+func (p *pass) holding(out Result, r book.Handler) string {
+	if p.holdsUp(p.published.Draft, r) {
+		return fmt.Sprintf("handler %s, which failed for good: %s", r.ID, p.ledger.Entry(r).Try.Message)
+	}
+	if p.memory.Filters.Of(r.Handler) != "" && r.On(dsl.Delete) {
+		return fmt.Sprintf("handler %s, whose filter failed: %s", r.ID, p.memory.Filters.Of(r.Handler))
+	}
+	if j := out.Jobs.Of(r); j != nil && j.Cause == dsl.Delete && !j.Record.Done {
+		if j.Record.Message != "" {
+			return fmt.Sprintf("handler %s, which has not finished: %s", r.ID, j.Record.Message)
+		}
+		return "handler " + r.ID + ", which has not finished"
+	}
+	return ""
+}
+
+// daemonAccount says of a daemon whether it runs.
+func (p *pass) daemonAccount(r book.Handler) why.Handler {
+	at := p.Daemons.Account(p.Key, r.Handler)
+	out := why.Handler{ID: r.ID, Daemon: true, Clauses: r.Explain(p.askedAbout(r))}
+	says := "does not run"
+	switch {
+	case at.Runs && at.Late:
+		says = "was asked to stop (" + string(at.Stop) + "), and still runs; nothing waits for it any more"
+	case at.Runs && at.Stop != "":
+		says = "was asked to stop (" + string(at.Stop) + "), and has not ended yet"
+	case at.Runs:
+		says = "runs"
+	case at.Over:
+		says = "has ended, and is not run again for this object"
+	}
+	out.Says = "daemon " + r.ID + " " + says
+	return out
+}
