@@ -53,6 +53,7 @@ test: controlplane ## Run all tests, against the real control plane, nearly all 
 	cd hack/image && go vet ./... && go test -count=1 ./...
 	cd hack/monitoring && go vet ./... && go test -count=1 ./...
 	cd hack/chart && go vet ./... && go test -count=1 ./...
+	cd hack/example-manager && go vet ./... && go test -count=1 ./...
 	cd bench && go vet ./... && go test ./...
 
 .PHONY: test-stress
@@ -66,6 +67,10 @@ test-editor: ## Test what editors make of the published schema; needs node and n
 	npm install --silent --no-audit --no-fund --prefix bin/editor yaml-language-server@$(YAML_LANGUAGE_SERVER_VERSION)
 	go test -count=1 -tags editor ./hack/editor
 
+.PHONY: likeness
+likeness: controlplane ## Compare the sandbox with a real server by suites of other projects, or by SUITE alone.
+	cd hack/likeness && go vet . && go test . && go run . $(if $(FOR),-for $(FOR)) $(if $(SEED),-seed $(SEED)) $(LIKENESS) $(SUITE)
+
 .PHONY: lint
 lint: $(GOLANGCI) ## Run the linters.
 	$(GOLANGCI) run ./...
@@ -73,6 +78,7 @@ lint: $(GOLANGCI) ## Run the linters.
 	cd hack/image && $(CURDIR)/$(GOLANGCI) run ./...
 	cd hack/monitoring && $(CURDIR)/$(GOLANGCI) run ./...
 	cd hack/chart && $(CURDIR)/$(GOLANGCI) run ./...
+	cd hack/example-manager && $(CURDIR)/$(GOLANGCI) run ./...
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 
 .PHONY: bench
@@ -97,7 +103,7 @@ reference: ## Write docs/reference.md anew: every field, and every function of e
 	go run ./hack/reference
 
 .PHONY: kinds
-kinds: controlplane ## Ask the API server anew for what dsl/builtin knows of Kubernetes' own kinds.
+kinds: controlplane ## Ask the API server anew for what the project knows of Kubernetes' own kinds.
 	go run ./hack/kinds
 
 $(GOLANGCI):

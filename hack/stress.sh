@@ -6,7 +6,7 @@
 # depends on how fast the machine is fails here. $RUN limits the tests as go test -run does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || { echo "usage: make test-stress PACKAGES=./engine/queue [RUN=TestName] [COUNT=20]" >&2; exit 2; }
+[ $# -gt 0 ] || { echo "usage: make test-stress PACKAGES=./engine/cache/queue [RUN=TestName] [COUNT=20]" >&2; exit 2; }
 
 # Built beforehand, so that what is busy is the tests and not the compiler.
 go test -race -run '^$' "$@" >/dev/null

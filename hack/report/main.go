@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command report prints the shape of the engine's packages: types with their fields and methods, function-typed fields,
-// packages of one file with one importer, and words in comments that mostly make them hard to read. It judges nothing: numbers
-// say where to look, and reading says whether something is wrong.
+// packages of one file with one importer, and words in comments that mostly make them hard to read. With commits as arguments
+// it prints the size of the product by area at each of them instead. It judges nothing: numbers say where to look, and reading
+// says whether something is wrong.
 //
-// It is run in the root of the repository: go run ./hack/report
+// It is run in the root of the repository:
+//
+//	go run ./hack/report
+//	go run ./hack/report HEAD~10 HEAD
 package main
 
 import (
@@ -22,21 +26,28 @@ func main() {
 	fields := flag.Int("fields", 15, "types with more fields are listed")
 	methods := flag.Int("methods", 25, "types with more methods are listed")
 	flag.Parse()
-	packages, err := read(*root)
+	if err := report(*root, *fields, *methods, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// report prints the shape of the packages under root, or the sizes at commits if there are any.
+func report(root string, fields, methods int, commits []string) error {
+	if len(commits) > 0 {
+		return printSizes(commits)
+	}
+	packages, err := read(root)
 	if err == nil {
 		err = readImporters(packages)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return err
 	}
-	printTypes(packages, *fields, *methods)
+	printTypes(packages, fields, methods)
 	printFunctionFields(packages)
 	printSmall(packages)
-	if err := printComments(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	return printComments()
 }
 
 // printTypes lists the types that have many fields or methods, the largest first.
