@@ -58,38 +58,66 @@ func (e expectation) meets(f source.Fault) bool {
 		strings.Contains(f.Path+": "+f.Message, e.text)
 }
 
+// example is a configuration of an archive in testdata.
+type example struct {
+	name string
+	data []byte
+}
+
+// begin matches the line before each configuration of an archive.
+var begin = regexp.MustCompile(`(?m)^-- (\S+) --\n`)
+
+// examples returns the configurations of the archives in a directory of testdata.
+func examples(t testing.TB, dir string) (out []example) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/" + dir + "/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := begin.Split(string(data), -1)
+		for i, name := range begin.FindAllStringSubmatch(string(data), -1) {
+			out = append(out, example{name[1], []byte(texts[i+1])})
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("found no configurations in %s", dir)
+	}
+	return out
+}
+
 func TestEveryBadConfigurationReportsAllItsFaultsWhereTheyAre(t *testing.T) {
-	holdExpectations(t, "testdata/bad/*.yaml", 115, registry(t))
+	holdExpectations(t, "bad", 147, registry(t))
 }
 
 // TestEveryFaultOfTheLanguageIsReportedWhereItIs is the same for the stock actions.
 func TestEveryFaultOfTheLanguageIsReportedWhereItIs(t *testing.T) {
-	holdExpectations(t, "testdata/language/*.yaml", 70, functions.Registry())
+	holdExpectations(t, "language", 137, functions.Registry())
 }
 
-// holdExpectations compares the faults of each file with what its comments want.
-func holdExpectations(t *testing.T, glob string, least int, actions *actions.Registry) {
+// holdExpectations compares the faults of each configuration with the wants in its comments.
+func holdExpectations(t *testing.T, dir string, least int, actions *actions.Registry) {
 	t.Helper()
-	files, err := filepath.Glob(glob)
-	if err != nil || len(files) < least {
-		t.Fatalf("found %d bad configurations (%v), want %d", len(files), err, least)
+	all := examples(t, dir)
+	if len(all) < least {
+		t.Fatalf("found %d bad configurations, want %d", len(all), least)
 	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			wanted := expectations(string(data))
+	for _, e := range all {
+		t.Run(e.name, func(t *testing.T) {
+			wanted := expectations(string(e.data))
 			if len(wanted) == 0 {
-				t.Fatal("the file expects nothing")
+				t.Fatal("the configuration expects nothing")
 			}
-			faults := faultsOf(t, file, data, actions)
+			faults := faultsOf(t, e.name, e.data, actions)
 			for _, fault := range compare(wanted, faults) {
 				t.Error(fault)
 			}
 			for _, fault := range faults {
-				if what := unsound(fault, file, data); what != "" {
+				if what := unsound(fault, e.name, e.data); what != "" {
 					t.Errorf("%v: %s", fault, what)
 				}
 			}

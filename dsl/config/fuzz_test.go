@@ -44,18 +44,19 @@ func unsound(f source.Fault, file string, data []byte) string {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			f.Fatalf("found no seeds at %s (%v)", pattern, err)
+	for _, e := range examples(f, "bad") {
+		f.Add(e.data)
+	}
+	good, err := filepath.Glob("testdata/good/*.yaml")
+	if err != nil || len(good) == 0 {
+		f.Fatalf("found no good configurations (%v)", err)
+	}
+	for _, file := range good {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
 		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(data)
-		}
+		f.Add(data)
 	}
 	r := registry(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -121,7 +121,7 @@ func TestEveryFieldArrives(t *testing.T) {
 		r.On([]dsl.Cause{dsl.Create, dsl.Update}, "look", nothing, dsl.Field("metadata.annotations"), described("call: demo.Run"))
 	})
 	want.Resource("bars.example.com", func(r *dsl.Resource) {
-		r.Cache, r.ObservedGeneration = dsl.CacheLive, true
+		r.Cache = dsl.CacheLive
 		r.OnResume("back", nothing, dsl.Deleted(), described("call: demo.Run"))
 		r.OnUpdate("look", nothing, dsl.Field("spec"), dsl.NoOld(), described("call: demo.Run"))
 	})
