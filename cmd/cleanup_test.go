@@ -89,11 +89,11 @@ func TestNothingStopsBeforeTheAnswer(t *testing.T) {
 func TestWhatCleanupSays(t *testing.T) {
 	var many []cleanup.Found
 	for i := range 7 {
-		many = append(many, cleanup.Found{Resource: catalog.Resource{Kind: "Foo"}, Namespace: "default", Name: fmt.Sprint("web-", i)})
+		many = append(many, cleanup.Found{Resource: discovery.Resource{Kind: "Foo"}, Namespace: "default", Name: fmt.Sprint("web-", i)})
 	}
 	found := cleanup.Findings{
-		Objects: many, Children: []cleanup.Found{{Resource: catalog.Resource{Kind: "Namespace"}, Name: "team"}},
-		Own: []cleanup.Found{{Resource: catalog.Resource{Kind: "Lease"}, Namespace: "system", Name: "foo-leader"}},
+		Objects: many, Children: []cleanup.Found{{Resource: discovery.Resource{Kind: "Namespace"}, Name: "team"}},
+		Own: []cleanup.Found{{Resource: discovery.Resource{Kind: "Lease"}, Namespace: "system", Name: "foo-leader"}},
 	}
 	found.Within, found.Beside, found.Elsewhere = []string{"team-a", "team-b"}, []string{"shop"}, []string{"ops"}
 	var out strings.Builder

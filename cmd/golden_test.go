@@ -29,6 +29,7 @@ func TestGolden(t *testing.T) {
 		"help-play":                       {args: "play --help"},
 		"help-sandbox":                    {args: "sandbox --help"},
 		"sandbox-without-nodes":           {args: "sandbox --nodes 0"},
+		"sandbox-with-faults":             {args: "sandbox --load testdata/objects.yaml --crds testdata/objects.yaml --load -"},
 		"help-test":                       {args: "test --help"},
 		"test-without-time":               {args: "test --timeout 0s"},
 		"test-where-there-are-no-cases":   {args: "test testdata/crd"},

@@ -6,6 +6,7 @@ package cmd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	applyv1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/cmd/door"
@@ -177,8 +180,7 @@ func (p *program) pause(ctx context.Context, f *pauseFlags, out io.Writer) error
 	if f.lasts != nil {
 		now.Until = now.Since.Add(*f.lasts)
 	}
-	wanted := applyv1.ConfigMap(op.PauseConfigMap(), namespace).WithData(now.Data())
-	if _, err = client.CoreV1().ConfigMaps(namespace).Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: op.Name, Force: true}); err != nil {
+	if err = applyConfigMap(ctx, client, namespace, op.PauseConfigMap(), op.Name, now.Data()); err != nil {
 		hint := ""
 		if apierrors.IsNotFound(err) {
 			hint = " (give the one that the operator runs in with --operator-namespace)"
@@ -191,6 +193,21 @@ func (p *program) pause(ctx context.Context, f *pauseFlags, out io.Writer) error
 	}
 	fmt.Fprintf(out, "operator %s is paused %s (ConfigMap %s/%s)\n", op.Name, until, namespace, op.PauseConfigMap())
 	return nil
+}
+
+// applyConfigMap applies the data of a ConfigMap as a field manager.
+func applyConfigMap(ctx context.Context, client *kube.Clients, namespace, name, manager string, data map[string]string) error {
+	body, err := json.Marshal(&corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Data:       data,
+	})
+	if err != nil {
+		return err
+	}
+	options := metav1.ApplyOptions{FieldManager: manager, Force: true}.ToPatchOptions()
+	return client.Core().Patch(types.ApplyPatchType).Namespace(namespace).Resource("configmaps").Name(name).
+		VersionedParams(&options, scheme.ParameterCodec).Body(body).Do(ctx).Error()
 }
 
 // whoAmI returns the name of the user, empty where the API server does not say it.
@@ -236,7 +253,7 @@ func (p *program) resume(ctx context.Context, f *whichFlags, out io.Writer) erro
 	}
 	goes := false
 	for _, name := range op.PauseConfigMaps() {
-		err := client.CoreV1().ConfigMaps(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+		err := client.Core().Delete().Namespace(namespace).Resource("configmaps").Name(name).Do(ctx).Error()
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("resuming operator %s: %w", op.Name, err)
 		}

@@ -135,7 +135,7 @@ func (f *retryFlags) taken(ctx context.Context, op *dsl.Operator, client dynamic
 	if err != nil {
 		return fmt.Errorf("retrying %s: waiting for operator %s: %w", object, op.Name, err)
 	}
-	fails := pass.ConditionText(pass.ConditionOf(last, pass.Failing), "message")
+	fails := reconcile.ConditionText(reconcile.ConditionOf(last, reconcile.Failing), "message")
 	fmt.Fprintf(out, "%s: operator %s has taken up the retry%s\n", object, op.Name, strings.TrimSuffix("; the object says: "+fails, "; the object says: "))
 	return nil
 }

@@ -29,7 +29,7 @@ type program struct {
 	extra    []func(*dsl.Operator)
 	// login, when set, returns the config for the API server.
 	login func(context.Context) (*rest.Config, error)
-	// adopt, when set, receives the logger for global logs, and its verbosity.
+	// adopt is set if the process is this program's own. It receives the logger for global logs, and its verbosity.
 	adopt func(log logr.Logger, verbosity int)
 	// samples has the operators that init writes out; nil if the program has no samples.
 	samples fs.FS

@@ -79,6 +79,7 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	log, verbosity := f.logging.logger(p.Err)
 	if p.adopt != nil {
 		p.adopt(log, verbosity)
+		tuneMemory()
 	}
 	config, namespace, err := p.access(ctx, &f.kube)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/engine/cluster/kube"
@@ -31,7 +32,7 @@ const eventsMost = 20
 type alone struct {
 	found      *discovered
 	objects    dynamic.Interface
-	kubernetes kube.Interface
+	kubernetes *kube.Clients
 	// operator is the one that is asked; empty for any.
 	operator string
 	out      *why.Answer
@@ -112,9 +113,10 @@ func (a *alone) conditions(o *unstructured.Unstructured) {
 // events reads the Events about the object. Those about objects without a namespace are in the default one.
 func (a *alone) events(ctx context.Context, o *unstructured.Unstructured) {
 	in := cmp.Or(o.GetNamespace(), metav1.NamespaceDefault)
-	list, err := a.kubernetes.CoreV1().Events(in).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(o.GetUID())).String(),
-	})
+	about := fields.OneTermEqualSelector("involvedObject.uid", string(o.GetUID())).String()
+	list := &corev1.EventList{}
+	err := a.kubernetes.Core().Get().Namespace(in).Resource("events").
+		VersionedParams(&metav1.ListOptions{FieldSelector: about}, scheme.ParameterCodec).Do(ctx).Into(list)
 	if err != nil {
 		a.unread("Events about the object", "list", schema.GroupResource{Resource: "events"}, in, err)
 		return

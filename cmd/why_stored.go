@@ -48,7 +48,7 @@ func (a *alone) stored(ctx context.Context, o *unstructured.Unstructured) {
 
 // book says of each handler in an operator's book how far it is.
 func (a *alone) book(operator, text string, o *unstructured.Unstructured) error {
-	b, err := book.Load(text, o.GetUID())
+	b, err := progress.Load(text, o.GetUID())
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (a *alone) book(operator, text string, o *unstructured.Unstructured) error 
 }
 
 // storedHandler says how far a handler was when its book was stored.
-func storedHandler(id string, e book.Entry) why.Handler {
+func storedHandler(id string, e progress.Entry) why.Handler {
 	try := e.Try
 	f := why.Facts{
 		Handler: id, Reason: "Stored", Cause: string(try.Cause), Message: try.Message,

@@ -135,12 +135,12 @@ func TestWhyOfAnOperatorThatIsDown(t *testing.T) {
 
 // TestWhatABookSaysOfAHandler holds the sentence about a handler, made from its entry in a stored book alone.
 func TestWhatABookSaysOfAHandler(t *testing.T) {
-	for want, e := range map[string]book.Entry{
+	for want, e := range map[string]progress.Entry{
 		"handler app was through when the operator stored its book":                              {Handled: "x"},
-		"handler app is to run for update":                                                       {Try: book.Record{Cause: dsl.Update}},
-		"handler app failed, and is tried again: no route":                                       {Try: book.Record{Cause: dsl.Update, Attempts: 2, Message: "no route"}},
-		"handler app waits for Secret shop/registry":                                             {Try: book.Record{Cause: dsl.Update, Attempts: 1, Waiting: true, Message: "waiting for Secret shop/registry"}},
-		"handler app failed for good: no such size; it runs again when what it looks at changes": {Handled: "x", FailedFor: dsl.Update, Try: book.Record{Cause: dsl.Update, Done: true, Failed: true, Message: "no such size"}},
+		"handler app is to run for update":                                                       {Try: progress.Record{Cause: dsl.Update}},
+		"handler app failed, and is tried again: no route":                                       {Try: progress.Record{Cause: dsl.Update, Attempts: 2, Message: "no route"}},
+		"handler app waits for Secret shop/registry":                                             {Try: progress.Record{Cause: dsl.Update, Attempts: 1, Waiting: true, Message: "waiting for Secret shop/registry"}},
+		"handler app failed for good: no such size; it runs again when what it looks at changes": {Handled: "x", FailedFor: dsl.Update, Try: progress.Record{Cause: dsl.Update, Done: true, Failed: true, Message: "no such size"}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			h := storedHandler("app", e)

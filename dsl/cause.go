@@ -49,7 +49,7 @@ const (
 type origin int
 
 const (
-	// fromObject: the cause follows from the object and its book, so it also holds in the next process.
+	// fromObject: the cause follows from the object and its progress, so it also holds in the next process.
 	fromObject origin = iota + 1
 	// fromStart: a process sees the object for the first time.
 	fromStart

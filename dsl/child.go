@@ -202,7 +202,7 @@ type DesiredChild struct {
 // ChildObject is a child that exists.
 type ChildObject struct {
 	ChildSpec
-	// Object is the child from the cache, or as this pass has applied it.
+	// Object is the child from the cache, or as this reconcile has applied it.
 	Object *unstructured.Unstructured
 }
 
@@ -217,7 +217,7 @@ type ChildReader interface {
 	// writes nothing.
 	Stale(ctx context.Context, desired any, spec ChildSpec) (stale bool, live *unstructured.Unstructured, err error)
 	// All returns every child that was applied with a name, of all kinds that the resource owns. They are sorted by
-	// handler, name, key and name of the object. Unowned children are included only when this pass applied them.
+	// handler, name, key and name of the object. Unowned children are included only when this reconcile applied them.
 	// Children that are being deleted have a deletion timestamp. The spec lacks what a child does not record:
 	// Adopt, Drift, DeleteOrder, and the ownership of a retained child. The error names a kind whose objects cannot all be read.
 	// A kind that the API server does not serve has no objects.

@@ -62,8 +62,6 @@ const (
 	StopGone Stop = "the object is gone"
 	// StopLeadership: the process does not lead any more. Writes are refused.
 	StopLeadership Stop = "leadership is lost"
-	// StopResource: the operator does not work on the resource any more.
-	StopResource Stop = "the resource is stopped"
 	// StopShutdown: the process stops.
 	StopShutdown Stop = "the operator stops"
 )

@@ -278,13 +278,6 @@ func (h *Handler) AtTime() bool { return h.Timing != nil && h.Timing.At != nil }
 // time for which it ran.
 func (h *Handler) Marks() bool { return h.Stores() || h.AtTime() }
 
-// LooksPast reports whether the handler must know more about what it handled last than its generation, which
-// status.observedGeneration has.
-func (h *Handler) LooksPast() bool {
-	spec := len(h.Fields) == 1 && slices.Equal(h.Fields[0], Path{"spec"})
-	return h.Stores() && h.On(Update) && (!spec || !h.NoOld)
-}
-
 // settle computes the properties that follow from the declaration.
 func (h *Handler) settle() {
 	h.given, h.sees = h.Causes, h.limited()

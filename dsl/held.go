@@ -54,7 +54,7 @@ func (op *Operator) needed(r *Resource) Held {
 		return Held{}
 	}
 	paths := []Path{{"status", "conditions"}}
-	if r.Recalls() {
+	if r.SetsObservedGeneration() {
 		paths = engines()
 	}
 	for _, h := range r.handlers {
@@ -95,31 +95,6 @@ func (h *Handler) uses() (fields []Path, known bool) {
 	return nil, false
 }
 
-// Lacks reports whether a patch changes fields that the cache does not hold.
-func (held Held) Lacks(p *Patch) bool {
-	if len(held.Fields) == 0 {
-		return false
-	}
-	kept := &shape.Kept{}
-	for _, field := range held.Fields {
-		kept.Fields = append(kept.Fields, field)
-	}
-	return lacksAny(kept, nil, p.Object) || lacksAny(kept, []string{"status"}, p.Status)
-}
-
-// lacksAny reports whether a merge patch at a path changes fields that are not held.
-func lacksAny(kept *shape.Kept, at []string, patch map[string]any) bool {
-	for key, value := range patch {
-		path := append(slices.Clip(at), key)
-		below, isMap := value.(map[string]any)
-		switch lacks, part := kept.Lacks(path); {
-		case lacks && (!part || !isMap || len(below) == 0), lacks && lacksAny(kept, path, below):
-			return true
-		}
-	}
-	return false
-}
-
 // shows reports whether handlers see the resource's objects other than as the handled object: as children, as
 // related objects, in an index, or because the resource is declared twice. One cache serves all of these, so it
 // must hold whole objects.
@@ -140,21 +115,11 @@ func (op *Operator) shows(r *Resource) bool {
 	})
 }
 
-// checkKept checks that the cache holds the fields that typed code reads, and the fields that a level-triggered
-// handler keeps set, so that changes by others are noticed.
+// checkKept checks that the cache holds the fields that typed code reads.
 func (h *Handler) checkKept(c check) {
-	kept := c.Resource.Kept()
 	if h.Known.Action == "" && !h.ResourceWide { // for functions of a configuration, the action call reports it
-		if err := leftOut(typeOf(h.code()), kept); err != nil {
+		if err := leftOut(typeOf(h.code()), c.Resource.Kept()); err != nil {
 			c.fault("", "%w", err)
-		}
-	}
-	if kept == nil || kept.Metadata || !h.Level() || h.Machine != nil { // a machine's book is checked elsewhere
-		return
-	}
-	for _, path := range h.Known.Sets {
-		if lacks, _ := kept.Lacks(path); lacks {
-			c.fault("", "it sets %s, which %s leaves out of the cache, so it would not be set again when somebody else changes it: add %[1]s to it", path, kept)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestHeld(t *testing.T) {
 			foo.Every(time.Hour, "d", nothing, Reads("spec.beat"))
 			foo.Daemon("e", func(context.Context, *DaemonRequest) error { return nil }, Reads("spec.stay"))
 			foo.OnReconcile("f", nothing, known("status.set", "spec.read"))
-		}, []string{"spec.beat", "spec.color", "spec.read", "spec.size", "spec.stay", "status.conditions", "status.observedGeneration", "status.phase", "status.set"}},
+		}, []string{"spec.beat", "spec.color", "spec.read", "spec.size", "spec.stay", "status.conditions", "status.phase", "status.set"}},
 		"the fields of a typed handler that says that it reads no others": {func(_ *Operator, foo *Resource) {
 			type typed struct {
 				Spec struct {
@@ -99,6 +99,9 @@ func TestHeld(t *testing.T) {
 			foo.OnReconcile("a", nothing, known("", "spec.x"))
 			op.Index("foos", "foos.v2.example.com", nil)
 		}, nil},
+		"the observed generation, where the engine sets it": {func(_ *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known("", "spec.x"), Needs("patch", "self/status"))
+		}, []string{"spec.x", "status.conditions", "status.observedGeneration", "annotation test.handwerk.dev/"}},
 		"no more for an index over other objects, or over some of these": {func(op *Operator, foo *Resource) {
 			foo.OnReconcile("a", nothing, known("", "spec.x"))
 			op.Index("bars", "bars.v1.example.com", nil)

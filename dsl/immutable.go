@@ -44,7 +44,7 @@ func (e *ImmutableError) Places() (out []string) {
 		group = answer.Status().Details.Group
 	}
 	for _, cause := range e.Causes {
-		out = append(out, FieldPlace(group, cause.Field)+" is immutable")
+		out = append(out, fieldPlace(group, cause.Field)+" is immutable")
 	}
 	return out
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Indexes reads the operator's indexes for handlers, filters and expressions. All reads of one pass see the indexes
+// Indexes reads the operator's indexes for handlers, filters and expressions. All reads of one reconcile see the indexes
 // as they were at the first read. Authors use [Index].
 type Indexes interface {
 	// Names returns the names of the indexes, in declared order.
@@ -23,7 +23,7 @@ type Indexes interface {
 	Open(name string) (IndexReader, error)
 }
 
-// IndexReader reads one index in one pass.
+// IndexReader reads one index in one reconcile.
 type IndexReader interface {
 	// Get returns the values under a key as JSON, sorted by the namespaces and names of their objects. There may be
 	// none. The error says that the key has an invalid type.

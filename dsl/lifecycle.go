@@ -3,10 +3,10 @@
 
 package dsl
 
-// Lifecycle chooses which of an object's handlers run in one pass, and in which order. It is called once in each
-// pass with due handlers, and gets them in declared order. Handlers that wait for their back-off, or for handlers
-// that they come after, are not among them. Those that it leaves out run in a later pass, as soon as the changes of
-// this pass are written and seen. That pass calls Lifecycle again, and handlers see the object as it is then. When
+// Lifecycle chooses which of an object's handlers run in one reconcile, and in which order. It is called once in each
+// reconcile with due handlers, and gets them in declared order. It does not get handlers that wait for
+// their back-off or for another handler. Handlers that it leaves out run in a later reconcile, once the changes of this
+// reconcile are written and seen. That reconcile calls Lifecycle again, and handlers see the object as it is then. If
 // Lifecycle returns no handler, or panics, the first handler runs. It must be quick, and must not change anything.
 type Lifecycle func(due []Due) []Due
 
@@ -19,6 +19,6 @@ type Due struct {
 	Attempt int
 }
 
-// OneByOne runs one handler in each pass, in declared order. Each pass writes its handler's changes separately. A
+// OneByOne runs one handler in each reconcile, in declared order. Each reconcile writes its handler's changes separately. A
 // handler sees what the handlers before it have written, and what the API server and others have changed since.
 func OneByOne(due []Due) []Due { return due[:1] }

@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-// Machine is a finite state machine over each object of a resource. Its book is in the object's status, where
+// Machine is a finite state machine over each object of a resource. Its progress is in the object's status, where
 // people and programs can read it: the state, the time since when the object has been in it, and the last
 // transitions. So the machine goes on from there after a restart, in another process, and with another leader.
 //
 // The machine is a handler. It runs whenever there may be something to do (see [Reconcile]), and when one of its
 // own times has come. A run does the following, in this order:
 //
-//   - An object without a book is in the initial state. So is an object with the book of another object, from
+//   - An object without progress is in the initial state. So is an object with the progress of another object, from
 //     which it was copied.
 //   - A person may ask for a transition with the annotation goto. If the transition is declared, it is done; if
 //     not, it is refused with an Event. Until the annotation is removed, the machine does no other transitions.
-//   - The state's Enter runs until it has succeeded once, which is recorded in the book. Then During runs.
+//   - The state's Enter runs until it has succeeded once, which is recorded in the progress. Then During runs.
 //   - The first of the state's transitions whose When holds is taken; if there is none, that of an expired time
-//     limit. The transition is written to the book before any action of the next state runs. One run goes through
+//     limit. The transition is written to the progress before any action of the next state runs. One run goes through
 //     several states if they have no Enter.
 //
-// After a crash between an action and its record in the book, the action runs again: each action runs at least
+// After a crash between an action and its record in the progress, the action runs again: each action runs at least
 // once.
 type Machine struct {
-	// Name is the name of the book in the status, status.<Name>, and the id of the machine's handler. One machine
-	// of a resource may have no name: its book is the status itself, and its handler's id is "machine".
+	// Name is the name of the progress in the status, status.<Name>, and the id of the machine's handler. One machine
+	// of a resource may have no name: its progress is the status itself, and its handler's id is "machine".
 	Name string
 	// States are the states, in an order for people. The first is the initial state, unless Initial names another.
 	States  []State
 	Initial string
-	// Deletion are the states of an object that is being deleted, in the same book. Whatever its state was, the
+	// Deletion are the states of an object that is being deleted, in the same progress. Whatever its state was, the
 	// object then goes to the first of these, or to InitialDeletion. The operator's finalizer holds the object
 	// until it reaches a terminal one of these states and the actions there are done. A terminal state that is
 	// Failed holds the object for good, unless [Release] is set. Without Deletion, the machine ignores objects that
@@ -122,7 +122,7 @@ type Budget struct {
 	Then   string
 }
 
-// The fields of a machine's book, in status or in status.<name of the machine>.
+// The fields of a machine's progress, in status or in status.<name of the machine>.
 const (
 	// BookState is the state that the object is in.
 	BookState = "state"
@@ -132,7 +132,7 @@ const (
 	BookEntered = "stateEntered"
 	// BookFailures is how often actions have failed in a state with Retries; absent for zero.
 	BookFailures = "stateFailures"
-	// BookUID is the uid of the object to which the book belongs.
+	// BookUID is the uid of the object to which the progress belongs.
 	BookUID = "stateUID"
 	// BookHistory is the list of the last transitions, the newest last: maps with from, to, when and why.
 	BookHistory = "history"
@@ -181,7 +181,7 @@ func (m *Machine) ID() string {
 	return m.Name
 }
 
-// Book returns the path of the machine's book.
+// Book returns the path of the machine's progress.
 func (m *Machine) Book() Path {
 	if m.Name == "" {
 		return Path{"status"}
@@ -189,15 +189,15 @@ func (m *Machine) Book() Path {
 	return Path{"status", m.Name}
 }
 
-// Field returns the path of a field of the book.
+// Field returns the path of a field of the progress.
 func (m *Machine) Field(name string) Path { return append(m.Book(), name) }
 
-// bookNames returns the names of the book's fields.
+// bookNames returns the names of the progress's fields.
 func bookNames() []string {
 	return []string{BookState, BookSince, BookEntered, BookFailures, BookUID, BookHistory}
 }
 
-// BookFields returns the paths of all fields of the book.
+// BookFields returns the paths of all fields of the progress.
 func (m *Machine) BookFields() (out []Path) {
 	for _, name := range bookNames() {
 		out = append(out, m.Field(name))

@@ -75,7 +75,7 @@ func (h *Handler) checkMachineOptions(c check) {
 	}
 }
 
-// checkName reports a name that cannot be a field of the status, and a book that another machine has, too.
+// checkName reports a name that cannot be a field of the status, and progress that another machine has, too.
 func (m *Machine) checkName(c check, earlier []*Handler) {
 	reserved := append(bookNames(),
 		"conditions", "observedGeneration", // fields of the status

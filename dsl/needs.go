@@ -34,7 +34,8 @@ type Need struct {
 	// Names limit the right to objects of these names. Empty means all. They have no effect for create, list and
 	// watch, which Kubernetes cannot limit by name.
 	Names []string
-	// Offered: the right is only for conditions of [Patch.OfferCondition], which built-in kinds do not get.
+	// Offered: the right is only for conditions of [Patch.OfferCondition], which neither built-in kinds get nor objects of
+	// which the cache holds metadata alone.
 	Offered bool
 	// Namespace is the namespace of the objects. Empty means the namespaces that the operator works in.
 	Namespace string

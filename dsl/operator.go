@@ -103,7 +103,7 @@ type Settings struct {
 	QPS float32
 	// Burst is the number of requests that may exceed QPS for a moment. Defaults to twice QPS.
 	Burst int
-	// History is how many bytes of memory the last passes over each object take, which are kept for people who ask why. Zero keeps none. Nil
+	// History is how many bytes of memory the last reconciles over each object take, which are kept for people who ask why. Zero keeps none. Nil
 	// means DefaultHistoryBytes.
 	History *int64
 	// Events says which Events the operator sends. Defaults to EventsWarnings.
@@ -301,7 +301,7 @@ func (op *Operator) Prefix() string {
 // Finalizer returns the name of the operator's finalizer.
 func (op *Operator) Finalizer() string { return op.Prefix() + "/finalizer" }
 
-// StateAnnotation returns the key of the annotation with the book of an object: what its handlers have handled, and
+// StateAnnotation returns the key of the annotation with the progress of an object: what its handlers have handled, and
 // their progress.
 func (op *Operator) StateAnnotation() string { return op.Prefix() + "/state" }
 

@@ -74,8 +74,8 @@ func (o Outcomes) At(p Path) any {
 	return fields
 }
 
-// HasOutcome reports whether expressions of other handlers can read what came of the handler.
-func (h *Handler) HasOutcome() bool { return !h.ResourceWide && h.Daemon == nil }
+// hasOutcome reports whether expressions of other handlers can read what came of the handler.
+func (h *Handler) hasOutcome() bool { return !h.ResourceWide && h.Daemon == nil }
 
 // ReadsOutcome reports whether the handler is known to read what came of another one.
 func (h *Handler) ReadsOutcome(id string) bool {
@@ -95,7 +95,7 @@ func (h *Handler) outcomeOutlasts() bool { return h.Stores() || h.On(Delete) }
 func (r *Resource) checkOutcomes(c check) {
 	byID, next := map[string]*Handler{}, map[*Handler][]*Handler{}
 	for _, h := range r.handlers {
-		if h.HasOutcome() {
+		if h.hasOutcome() {
 			byID[h.ID] = h
 		}
 	}

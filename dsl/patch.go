@@ -6,17 +6,20 @@ package dsl
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Patch has the changes that a handler wants in its object. The engine joins the patches of the handlers of a pass,
+// Patch has the changes that a handler wants in its object. The engine joins the patches of the handlers of a reconcile,
 // in their order, and sends them once, at the end. It sends nothing when the object already is so. Changes that a
-// handler wanted before it failed are sent, too, so that it can report why. They are dropped when it overran its
-// timeout or panicked, except those of finished [Steps].
+// handler wanted before it failed are sent, too, so that it can report why. If it overran its timeout or
+// panicked, the engine keeps only the changes of finished [Steps]. A patch with a field that the cache does not hold is dropped,
+// and the handler fails for good; see [Resource.Keep].
 //
 // Values may be anything that JSON can hold, structs included. A wrong path or value is remembered, and the handler
 // fails for good when it returns.
@@ -82,7 +85,8 @@ func (p *Patch) SetCondition(kind string, status metav1.ConditionStatus, reason,
 	p.Conditions = withCondition(p.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 }
 
-// OfferCondition is SetCondition for resources whose schema has status.conditions; for others it does nothing.
+// OfferCondition is SetCondition for resources whose schema has status.conditions; for others, and with
+// [CacheMetadata], it does nothing.
 // Stock actions report this way, so that they work with any resource.
 func (p *Patch) OfferCondition(kind string, status metav1.ConditionStatus, reason, message string) {
 	p.Offered = withCondition(p.Offered, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
@@ -131,6 +135,44 @@ func (p *Patch) Empty() bool {
 
 // Err returns the faults of paths and values so far, joined.
 func (p *Patch) Err() error { return errors.Join(p.faults...) }
+
+// LeftOut returns an error that names the fields that the patch changes and kept leaves out. Nil keeps all fields.
+// Transformations do not count.
+func (p *Patch) LeftOut(kept *shape.Kept) error {
+	if kept == nil {
+		return nil
+	}
+	out := append(leftOutOf(kept, nil, p.Object), leftOutOf(kept, []string{"status"}, p.Status)...)
+	if len(p.Conditions)+len(p.Offered)+len(p.Retired) > 0 {
+		out = append(out, leftOutOf(kept, []string{"status"}, map[string]any{"conditions": nil})...)
+	}
+	for _, path := range p.Replaced {
+		out = append(out, leftOutOf(kept, path[:len(path)-1], map[string]any{path[len(path)-1]: nil})...)
+	}
+	for _, path := range p.ReplacedStatus {
+		out = append(out, leftOutOf(kept, append([]string{"status"}, path[:len(path)-1]...), map[string]any{path[len(path)-1]: nil})...)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return errors.New(kept.Leaves(firstOf(out)))
+}
+
+// leftOutOf returns the paths that a merge patch at a path changes and kept leaves out, sorted.
+func leftOutOf(kept *shape.Kept, at []string, patch map[string]any) (out [][]string) {
+	for _, key := range slices.Sorted(maps.Keys(patch)) {
+		path := append(slices.Clip(at), key)
+		below, isMap := patch[key].(map[string]any)
+		switch lacks, _ := kept.Lacks(path); {
+		case !lacks:
+		case isMap && len(below) > 0:
+			out = append(out, leftOutOf(kept, path, below)...)
+		default:
+			out = append(out, path)
+		}
+	}
+	return out
+}
 
 func (p *Patch) put(tree map[string]any, text string, value any, refused ...string) {
 	path, err := ParsePath(text)

@@ -29,7 +29,8 @@ const ReasonNotFound = "NotFound"
 
 // ReadinessOf computes by the rules of kstatus whether an object is ready. For the reason it also uses the object's
 // own status where that says more: the waiting reason of a Pod's container, or the condition of a Deployment whose
-// Pods cannot be created. An object that is nil or empty does not exist.
+// Pods cannot be created. It does not read Pods of a Deployment: a watch of all Pods would cost too much for a message. An
+// object that is nil or empty does not exist.
 func ReadinessOf(o *unstructured.Unstructured) (Readiness, error) {
 	if o == nil || len(o.Object) == 0 {
 		return Readiness{Reason: ReasonNotFound}, nil

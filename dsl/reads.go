@@ -22,8 +22,8 @@ import (
 // cache holds no more than these fields; see [Operator.Held]. See [ParsePath] for the form of paths.
 //
 // The fields of the type of [Typed] and [TypedDaemon] count as listed, so Reads() is enough for code that reads its
-// object by the type alone. List fields that the code sets, too: the API server is asked for others before each
-// write. Functions for [Patch.Transform] see all of the object.
+// object by the type alone. List fields that the code sets, too: a write of a field that the cache does not hold fails
+// for good. A field that [Resource.Keep] leaves out is a fault.
 //
 // In a test with package sandbox/kit, a handler that reads a field that is not listed fails the test.
 func Reads(paths ...string) Option {

@@ -21,7 +21,7 @@ import (
 // Subject is what filters, relations and expressions get, and the part of a handler's [Request] that only reads. It
 // cannot write.
 type Subject struct {
-	// Object is a private copy of the object from the cache, with the changes of earlier handlers in the same pass,
+	// Object is a private copy of the object from the cache, with the changes of earlier handlers in the same reconcile,
 	// status included. The handler may change it, without effect. For an object that is gone already, it is the
 	// last known one.
 	Object *unstructured.Unstructured
@@ -55,8 +55,8 @@ type Subject struct {
 	Related Related
 	// Indexes are the operator's; see [Index]. Nil for relations and in indexes.
 	Indexes Indexes
-	// Outcomes are what came of the resource's handlers that expressions of others read: in this pass, of handlers
-	// declared before this one, and in the last one, of later handlers. Nil where there are none.
+	// Outcomes has the outcomes that other handlers' expressions read. Handlers declared before this one have theirs of this
+	// reconcile, later ones of the last reconcile. Nil if there are none.
 	Outcomes Outcomes
 	// Objects are all objects of the resource, sorted by namespace and name, for a handler that runs for the
 	// resource as a whole. Object then has only apiVersion and kind. Each is a private copy of what the cache
@@ -69,7 +69,7 @@ type Subject struct {
 	// Secrets say which values of this request may come from Secrets. Such values must not appear in texts for
 	// people.
 	Secrets Secrets
-	// Now is the time of the pass, the same for all of its handlers and expressions.
+	// Now is the time of the reconcile, the same for all of its handlers and expressions.
 	Now time.Time
 }
 
@@ -169,7 +169,7 @@ type Events interface {
 
 // Client reads and writes objects other than the handled one. Reads of a resource that the operator watches come
 // from its cache; all others go to the server. Writes carry the operator's field manager. They are refused after
-// the handler's context has ended or leadership is lost. The object's next pass waits until the cache has them.
+// the handler's context has ended or leadership is lost. The object's next reconcile waits until the cache has them.
 // Errors are those of the API machinery, so apierrors.IsNotFound and the like work.
 type Client interface {
 	// Get returns one object. Namespace is empty for cluster-scoped resources.

@@ -24,9 +24,9 @@ type CacheProfile string
 const (
 	// CacheCompact keeps the metadata, and the object's JSON in compressed form. The default.
 	CacheCompact CacheProfile = "compact"
-	// CacheMetadata watches metadata alone: handlers see neither spec nor status.
+	// CacheMetadata watches metadata alone: handlers neither see nor write spec and status.
 	CacheMetadata CacheProfile = "metadata"
-	// CacheLive keeps keys alone; each pass reads the object from the server.
+	// CacheLive keeps keys alone; each reconcile reads the object from the server.
 	CacheLive CacheProfile = "live"
 )
 
@@ -45,15 +45,18 @@ type Resource struct {
 	Resync time.Duration
 	// Workers is how many objects are handled at once. Defaults to DefaultWorkers.
 	Workers int
-	// Lifecycle, when set, chooses which handlers of an object run in one pass. By default all due handlers run, in
+	// Lifecycle, when set, chooses which handlers of an object run in one reconcile. By default all due handlers run, in
 	// declared order. See [OneByOne].
 	Lifecycle Lifecycle
 	// Cache defaults to CacheCompact.
 	Cache CacheProfile
-	// Keep, for CacheCompact, limits the cache to these fields and the metadata. By default the cache holds the
-	// fields that handlers read and set, if all of these are known, as they mostly are in YAML; otherwise it holds
-	// whole objects. See [Operator.Held]. A type of [Typed] with a field that is not held is a fault. For other Go
-	// code, list the fields that it reads.
+	// Keep, for CacheCompact, limits the cache to these fields, the metadata, status.conditions and
+	// status.observedGeneration. By default the cache holds the fields that handlers read and set, if all of these are
+	// known, as they mostly are in YAML; otherwise it holds whole objects. See [Operator.Held].
+	//
+	// Handlers read and write what is held, and nothing else. A field that is not held is a fault if an expression
+	// reads it, a configuration sets it, a type of [Typed] has it, or [Reads] lists it. For other Go code, list the
+	// fields that it reads and writes: it sees nothing in the place of others, and a write of others fails for good.
 	Keep []Path
 	// KeepAt is the place of Keep in a configuration, for messages.
 	KeepAt string
@@ -64,11 +67,6 @@ type Resource struct {
 	// LabelSelector and FieldSelector are sent to the server, in kubectl's form. Objects that they do not select do
 	// not exist for this operator. Empty means everything.
 	LabelSelector, FieldSelector string
-	// ObservedGeneration says that status.observedGeneration of this resource belongs to this operator. The engine
-	// then keeps there, and not in an annotation, that an object was handled. That saves a request when handlers
-	// set status. It requires that every update handler that is not level-triggered has the field spec and NoOld.
-	ObservedGeneration bool
-
 	// Ready says whether the engine sets the condition [Ready] of the objects. [Resource.KeepsReady] describes the
 	// default.
 	Ready *bool
@@ -127,14 +125,6 @@ func (r *Resource) described() {
 		r.CRD, r.wrongCRD = r.describe(r)
 	}
 }
-
-// KeepsGeneration reports whether the engine keeps in status.observedGeneration what was handled. With
-// CacheMetadata the status is not visible, so it uses the annotation then.
-func (r *Resource) KeepsGeneration() bool { return r.ObservedGeneration && r.Cache != CacheMetadata }
-
-// Recalls reports whether status.observedGeneration may say what was handled: this version of the operator keeps it
-// there, or an earlier version may have.
-func (r *Resource) Recalls() bool { return slices.ContainsFunc(r.handlers, (*Handler).Stores) }
 
 // Owns declares resources of children: objects with a controller owner reference to an object of this resource.
 // They are watched, their changes run handlers with cause [Child], and Request.Children reads them from the cache.
@@ -271,7 +261,7 @@ type Knowledge struct {
 func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Indexes: r.op.indexShapes(k), Handlers: []string{}, Kinds: k.Kinds, OfKind: k.OfKind}
 	for _, h := range r.handlers {
-		if h.HasOutcome() {
+		if h.hasOutcome() {
 			s.Handlers = append(s.Handlers, h.ID)
 		}
 	}
@@ -374,7 +364,7 @@ func (r *Resource) Relates(relation Relation) { r.relations = append(r.relations
 func (r *Resource) Relations() []Relation {
 	out := slices.Clone(r.relations)
 	for i := range out {
-		out[i].Hidden = r.OfSecrets() || r.AfterSecrets(out[i])
+		out[i].Hidden = r.OfSecrets() || r.afterSecrets(out[i])
 	}
 	return out
 }

@@ -82,14 +82,14 @@ func (r *Resource) Secrets(h *Handler) Secrets {
 
 // RelationSecrets is [Resource.Secrets] for the selection of a relation.
 func (r *Resource) RelationSecrets(of Relation) Secrets {
-	return Secrets{Read: r.OfSecrets() || of.Resource.isSecret() || r.AfterSecrets(of), From: r.secretSources()}
+	return Secrets{Read: r.OfSecrets() || of.Resource.isSecret() || r.afterSecrets(of), From: r.secretSources()}
 }
 
-// AfterSecrets reports whether a relation reads Secrets that other relations select: the names that it selects may be values of
+// afterSecrets reports whether a relation reads Secrets that other relations select: the names that it selects may be values of
 // these.
-func (r *Resource) AfterSecrets(of Relation) bool {
+func (r *Resource) afterSecrets(of Relation) bool {
 	return slices.ContainsFunc(r.relations, func(other Relation) bool {
-		return slices.Contains(of.After, other.Name) && (other.Resource.isSecret() || r.AfterSecrets(other))
+		return slices.Contains(of.After, other.Name) && (other.Resource.isSecret() || r.afterSecrets(other))
 	})
 }
 

@@ -33,8 +33,8 @@ type Transformation func(o *unstructured.Unstructured) error
 //
 // The function may change spec and other user fields, status, labels, annotations, owner references and finalizers,
 // but no bookkeeping. Its error is an error of the handler: the changes of all Transform functions are dropped, and
-// the rest of the patch is sent. If the cache does not hold whole objects, the object is read from the API server,
-// once in a pass.
+// the rest of the patch is sent. If the cache holds a part of each object, as with [Resource.Keep] or [Reads], the
+// function gets that part, and may change nothing else.
 func (p *Patch) Transform(fn Transformation) { p.Transforms = append(p.Transforms, fn) }
 
 // JSONOp is an operation of a JSON patch (RFC 6902).

@@ -181,7 +181,7 @@ func TestIntoReadsWhatTheCacheHolds(t *testing.T) {
 		"a field that is not held":            {keep, "spec.city", new(string), "decoding spec.city: keep (at foo.yaml:7:9) leaves spec.city out of the cache: add spec.city to it"},
 		"a struct with a field that is not":   {keep, "spec", new(more), "decoding spec: its type dsl.more has spec.City, which keep (at foo.yaml:7:9) leaves out, so the handler would see nothing there: hold it in the cache, or take it out of the type"},
 		"a map that is held in part":          {keep, "spec", new(map[string]any), "decoding spec: keep (at foo.yaml:7:9) leaves a part of it out of the cache: read fields of it"},
-		"a field, and metadata alone is held": {&shape.Kept{Metadata: true}, "spec.city", new(string), "decoding spec.city: cache metadata does not hold spec.city"},
+		"a field, and metadata alone is held": {&shape.Kept{Metadata: true}, "spec.city", new(string), "decoding spec.city: cache metadata does not hold spec.city: take cache compact, with keep"},
 		"all of the object is held":           {nil, "spec", new(map[string]any), ""},
 	} {
 		err := (&Subject{Object: object, Kept: test.kept}).Into(test.path, test.out)

@@ -22,8 +22,9 @@ import (
 
 // Validate reports all faults of the operator, joined, each a [Fault]: in its settings, resources and handlers, a
 // name that cannot be part of an annotation key, and a resource that is declared twice, under whatever spelling.
-// Two declarations would work on one object at the same time and share its bookkeeping. The engine refuses an
-// operator with faults.
+// Two declarations would work on one object at the same time and share its bookkeeping. Different selectors do not help: they
+// overlap, and an object that leaves one of them would lose the finalizer of the other. The engine refuses an operator with
+// faults.
 func (op *Operator) Validate() error {
 	var found []error
 	c := check{found: &found}
@@ -113,21 +114,8 @@ func (r *Resource) check(c check) {
 	for i, h := range r.handlers {
 		of := check{Place{Resource: r, Handler: h}, c.found}
 		h.check(of, r.handlers[:i])
-		if r.ObservedGeneration {
-			h.checkObserved(c)
-		}
 	}
 	r.checkOutcomes(c)
-}
-
-// checkObserved reports a handler of which status.observedGeneration cannot show what it has handled.
-func (h *Handler) checkObserved(c check) {
-	if h.LooksPast() {
-		c.unwanted("observedGeneration", "cannot show what handler %s has seen: it needs field: spec and old: false", h.ID)
-	}
-	if h.AtTime() {
-		c.unwanted("observedGeneration", "cannot show for which time handler %s ran (take it off, or at)", h.ID)
-	}
 }
 
 // checkHandled reports a resource without handlers, unless it is one of the operator's own that others read.
@@ -152,9 +140,6 @@ func (r *Resource) checkIgnore(c check) {
 		if len(ignored) == 0 {
 			c.fault(field, "must not be empty")
 			continue
-		}
-		if r.ObservedGeneration && !slices.Contains([]string{"metadata", "status"}, ignored[0]) {
-			c.fault(field, "observedGeneration counts each change of it; a resource has one of the two")
 		}
 		for _, h := range r.handlers {
 			reads := slices.Concat(h.Fields, h.asked(), h.Known.Reads.Parents)
@@ -251,15 +236,9 @@ func (h *Handler) checkField(c check) {
 			c.fault("field", "must not be empty")
 			continue
 		}
-		if slices.Contains([]string{"metadata", "apiVersion", "kind"}, field[0]) {
-			continue
-		}
-		if c.Resource.Cache == CacheMetadata {
-			c.fault("field", "cache metadata does not hold it")
-		}
-		if kept := c.Resource.Kept(); kept != nil && !kept.Metadata {
+		if kept := c.Resource.Kept(); kept != nil {
 			if lacks, _ := kept.Lacks(field); lacks {
-				c.fault("field", "%s leaves it out of the cache: add %s to it", kept, field)
+				c.fault("field", "%s", kept.Leaves(field.String()))
 			}
 		}
 	}

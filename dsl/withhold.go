@@ -124,7 +124,7 @@ const mostPlaces = 5
 // places returns the fields that a status names.
 func places(of *metav1.StatusDetails) (out []string) {
 	for _, cause := range of.Causes {
-		place := FieldPlace(of.Group, cause.Field)
+		place := fieldPlace(of.Group, cause.Field)
 		if slices.Contains(typedKeys, cause.Field) {
 			place = cause.Field
 		}
@@ -137,9 +137,9 @@ func places(of *metav1.StatusDetails) (out []string) {
 	return out[:min(len(out), mostPlaces)]
 }
 
-// FieldPlace shortens the path of a field in an error of the API server before the first key of a map, because a key
+// fieldPlace shortens the path of a field in an error of the API server before the first key of a map, because a key
 // may be a value of a Secret. In objects of CRDs, keys look like fields, so only the first field is left.
-func FieldPlace(group, field string) string {
+func fieldPlace(group, field string) string {
 	field = strings.TrimPrefix(field, ".")
 	end := 0
 	for steps := 0; end < len(field); {

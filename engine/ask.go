@@ -63,7 +63,7 @@ func (e *Engine) status() *status.Status {
 func (r *resource) status() status.Resource {
 	of := r.report()
 	out := status.Resource{Feed: statusOf(r.name, of.Own), Queue: r.queueStatus(), Standing: map[string]int{}}
-	of.Besides(func(what, name string, f *feed.Feed) { out.Feeds = append(out.Feeds, statusOf(what+name, f)) })
+	of.EachOtherSource(func(what, name string, f *source.Source) { out.Feeds = append(out.Feeds, statusOf(what+name, f)) })
 	out.Parked, out.Looping = r.box.Held()
 	for how, n := range r.box.Standings() {
 		out.Standing[string(how)] = n
@@ -96,7 +96,7 @@ func (r *resource) queueStatus() status.Queue {
 	return out
 }
 
-func statusOf(name string, f *feed.Feed) status.Feed {
+func statusOf(name string, f *source.Source) status.Feed {
 	now := f.Status()
 	objects, last := f.Stats()
 	return status.Feed{

@@ -29,11 +29,11 @@ func (l listener) VersionsWentBack() {
 	}
 }
 
-// feedOwner implements [feed.Owner].
+// feedOwner implements [source.Owner].
 type feedOwner struct{ engine *Engine }
 
 // Feeds returns all feeds.
-func (o feedOwner) Feeds() (out []*feed.Feed) {
+func (o feedOwner) Feeds() (out []*source.Source) {
 	for r := range o.engine.resources.All {
 		out = append(append(out, r.Feeds()...), r.family.Retired.Feeds()...)
 	}

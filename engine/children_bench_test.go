@@ -72,14 +72,14 @@ func BenchmarkChildTouched(b *testing.B) {
 // touched are two states of a child.
 func touched(b *testing.B, child *cached.Object, change func(child *unstructured.Unstructured, n int)) (out [2]*cached.Object) {
 	b.Helper()
-	transform, err := cached.NewTransform(cached.Form{Made: "op.handwerk.dev/applied"}, schema.GroupVersion{Group: "example.org", Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Press).NewTransformer(cached.Form{Made: "op.handwerk.dev/applied"}, schema.GroupVersion{Group: "example.org", Version: "v1"}, logr.Discard())
 	if err != nil {
 		b.Fatal(err)
 	}
 	for n := range out {
 		tree := child.Tree()
 		change(tree, n)
-		state, err := transform(tree)
+		state, err := transformer.Transform(tree)
 		if err != nil {
 			b.Fatal(err)
 		}

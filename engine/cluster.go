@@ -44,8 +44,8 @@ func (e *Engine) connect() error {
 
 // scopeOf is the operator's scope as its lock has it.
 func scopeOf(op *dsl.Operator) leader.Scope {
-	return leader.Scope{Key: op.ScopeAnnotation(), Text: feed.Text(op.Scope), Overlaps: func(text string) bool {
-		return feed.ScopesOverlap(op.Scope, feed.FromText(text))
+	return leader.Scope{Key: op.ScopeAnnotation(), Text: source.Text(op.Scope), Overlaps: func(text string) bool {
+		return source.ScopesOverlap(op.Scope, source.FromText(text))
 	}}
 }
 
@@ -64,14 +64,14 @@ func (e *Engine) serverBack() {
 }
 
 // newFeeds prepares what makes the feeds.
-func (e *Engine) newFeeds() *feed.Factory {
+func (e *Engine) newFeeds() *source.Factory {
 	form := cached.Form{Made: e.op.AppliedAnnotation(), Own: strings.Join(e.names.managers(), ",")}
-	keeps := func(r *dsl.Resource) bool { return r.KeepsGeneration() || r.Recalls() }
-	if slices.ContainsFunc(e.op.Resources(), keeps) {
+	stores := func(r *dsl.Resource) bool { return slices.ContainsFunc(r.Handlers(), (*dsl.Handler).Stores) }
+	if slices.ContainsFunc(e.op.Resources(), stores) {
 		form.Markers = strings.Join(e.names.markers(), ",")
 	}
-	return feed.NewFactory(feed.FactorySettings{
-		Cluster: feed.Cluster{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages},
+	return source.NewFactory(source.FactorySettings{
+		Cluster: source.Cluster{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages},
 		Form:    form, Scope: e.op.Scope, Owner: feedOwner{e}, Log: e.log,
 	})
 }
@@ -97,7 +97,7 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 
 // checked yields the served resources that expressions name and that can be checked, by the names
 // that the operator has for them.
-func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
+func (e *Engine) checked(yield func(dsl.ResourceName, discovery.Resource) bool) {
 	feeds := e.indexes.Feeds()
 	for r := range e.resources.All {
 		if len(r.spec.Checks) > 0 {

@@ -21,11 +21,8 @@ const stuck = 5 * time.Second
 
 // controller is one resource at work.
 type controller interface {
-	comparable
-	// Name is unique among the controllers.
-	Name() string
 	// Feeds are what brings its objects in.
-	Feeds() []*feed.Feed
+	Feeds() []*source.Source
 	// Begin begins a term and returns how many workers there are to be. Each calls work, which returns after End, or
 	// after ctx has ended, as soon as the handlers do that run.
 	Begin() (workers int, work func(ctx context.Context))
@@ -35,136 +32,58 @@ type controller interface {
 	Busy() []string
 }
 
-// controllers are the resources that an engine works on. Each one starts and stops by itself, at any time, without an effect on
-// the others. Their feeds always run, their workers only in the terms in which the process leads. The zero value has none. The
-// methods may be called by any number of goroutines.
+// controllers are the resources that an engine works on. Their feeds always run, their workers only in the terms in
+// which the process leads. The zero value has none. After Run the methods may be called by any number of goroutines.
 type controllers[R controller] struct {
-	mu sync.Mutex
-	// entries are in the order in which the resources were started. The slice is never changed, only replaced.
-	entries []*entry[R]
-	// life is what feeds run in, nil before Run. term is what handlers run in, nil outside of one.
-	life, term context.Context
-}
-
-// entry is one resource. The lock of the controllers guards what is set after it was made.
-type entry[R controller] struct {
-	resource R
-	// life is what the feeds run in until quit ends it, and drop ends what the handlers run in.
-	life       context.Context
-	quit, drop context.CancelFunc
-	// leaving: the resource is being stopped. Neither feeds nor workers are begun any more.
-	leaving          bool
+	// resources do not change after Run.
+	resources []R
+	// life is the context of feeds, nil before Run.
+	life             context.Context
 	feeding, working sync.WaitGroup
+
+	mu sync.Mutex
+	// term is the context of handlers, nil outside of a term.
+	term context.Context
 }
 
-func (r *controllers[R]) list() []*entry[R] {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.entries
-}
+// All yields the resources in the order in which they were added.
+func (r *controllers[R]) All(yield func(R) bool) { slices.Values(r.resources)(yield) }
 
-// All yields the resources that there are, in the order in which they were started.
-func (r *controllers[R]) All(yield func(R) bool) {
-	for _, e := range r.list() {
-		if !yield(e.resource) {
-			return
+// Add adds a resource. It must not be called after Run.
+func (r *controllers[R]) Add(resource R) { r.resources = append(r.resources, resource) }
+
+// Run has the feeds of all resources run until ctx ends, and returns at once. Wait waits for their end.
+func (r *controllers[R]) Run(ctx context.Context) {
+	r.life = ctx
+	for _, resource := range r.resources {
+		for _, f := range resource.Feeds() {
+			r.feeding.Go(func() { f.Run(ctx) })
 		}
 	}
 }
 
-// Start begins with a resource: its feeds run as soon as those of others do, and its workers when a term lasts and the
-// feeds have settled. The error says that one of its name was started already.
-func (r *controllers[R]) Start(resource R) error {
-	e := &entry[R]{resource: resource, quit: func() {}, drop: func() {}}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if slices.ContainsFunc(r.entries, func(other *entry[R]) bool { return other.resource.Name() == resource.Name() }) {
-		return fmt.Errorf("starting resource %s: it is started already", resource.Name())
-	}
-	r.entries = append(slices.Clone(r.entries), e) // before its feeds run, so that it misses no change of a CRD
-	if r.life != nil {
-		e.run(r.life)
-	}
-	if r.term != nil {
-		go r.join(r.term, e)
-	}
-	return nil
-}
-
-// Stop ends what Start began: no key of the resource is taken any more, its handlers get the grace period, or as long
-// as ctx lasts, and its feeds end. It returns when nothing of the resource runs any more.
-func (r *controllers[R]) Stop(ctx context.Context, resource R, grace time.Duration) {
-	all := r.list()
-	at := slices.IndexFunc(all, func(e *entry[R]) bool { return e.resource == resource })
-	if at < 0 {
-		return
-	}
-	e := all[at]
-	r.mu.Lock()
-	e.leaving = true
-	quit, drop := e.quit, e.drop
-	r.mu.Unlock()
-	resource.End()
-	done := idle(e)
-	wait(ctx, done, grace)
-	drop()
-	<-done
-	quit()
-	e.feeding.Wait()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.entries = slices.DeleteFunc(slices.Clone(r.entries), func(other *entry[R]) bool { return other == e })
-}
-
-// Run has the feeds of all resources run until ctx ends, and returns at once. Wait waits for their end.
-func (r *controllers[R]) Run(ctx context.Context) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.life = ctx
-	for _, e := range r.entries {
-		e.run(ctx)
-	}
-}
-
-// Wait waits until no feed runs any more.
-func (r *controllers[R]) Wait() {
-	for _, e := range r.list() {
-		e.feeding.Wait()
-	}
-}
-
-func (e *entry[R]) run(ctx context.Context) {
-	e.life, e.quit = context.WithCancel(ctx)
-	if e.leaving { // there is nothing to be waited for
-		e.quit()
-		return
-	}
-	for _, f := range e.resource.Feeds() {
-		e.feeding.Go(func() { f.Run(e.life) })
-	}
-}
+// Wait waits until all feeds have ended.
+func (r *controllers[R]) Wait() { r.feeding.Wait() }
 
 // Settled waits until the feeds of all resources run or are known to be at fault, or until ctx ends. It must not be
 // called before Run was.
 func (r *controllers[R]) Settled(ctx context.Context) { r.settled(ctx) }
 
-// settled returns the resources whose feeds have settled, after Settled.
-func (r *controllers[R]) settled(ctx context.Context) (out []*entry[R]) {
-	for _, e := range r.list() {
-		if e.settled(ctx) {
-			out = append(out, e)
-		}
+// settled waits like Settled, and returns for each resource whether its feeds have settled.
+func (r *controllers[R]) settled(ctx context.Context) (out []bool) {
+	for _, resource := range r.resources {
+		out = append(out, r.hasSettled(ctx, resource))
 	}
 	return out
 }
 
-func (e *entry[R]) settled(ctx context.Context) bool {
-	for _, f := range e.resource.Feeds() {
+func (r *controllers[R]) hasSettled(ctx context.Context, resource R) bool {
+	for _, f := range resource.Feeds() {
 		select {
 		case <-f.Settled():
 		case <-ctx.Done():
 			return false
-		case <-e.life.Done():
+		case <-r.life.Done():
 			return false
 		}
 	}
@@ -203,7 +122,7 @@ func (r *controllers[R]) Work(ctx, leads context.Context, t term) error {
 	<-both.Done()
 	t.phase.ends(ctx)
 	r.end()
-	done := idle(r.list()...)
+	done := r.idle()
 	if leads.Err() == nil {
 		t.log.Info("operator stops; handlers get the grace period", "grace", t.grace.String())
 		wait(leads, done, t.grace)
@@ -222,39 +141,36 @@ func (r *controllers[R]) Work(ctx, leads context.Context, t term) error {
 
 // begin has the workers work until ctx ends: at once for those resources whose feeds have settled, for others when they
 // have.
-func (r *controllers[R]) begin(ctx context.Context, settled []*entry[R]) {
+func (r *controllers[R]) begin(ctx context.Context, settled []bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.term = ctx
-	for _, e := range r.entries {
-		if slices.Contains(settled, e) {
-			e.begin(ctx)
+	for i, resource := range r.resources {
+		if settled[i] {
+			r.start(ctx, resource)
 		} else {
-			go r.join(ctx, e)
+			go r.join(ctx, resource)
 		}
 	}
 }
 
 // join has a resource take part in a term that lasts, once its feeds have settled.
-func (r *controllers[R]) join(term context.Context, e *entry[R]) {
-	if !e.settled(term) {
+func (r *controllers[R]) join(term context.Context, resource R) {
+	if !r.hasSettled(term, resource) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.term == term {
-		e.begin(term)
+		r.start(term, resource)
 	}
 }
 
-func (e *entry[R]) begin(ctx context.Context) {
-	if e.leaving {
-		return
-	}
-	ctx, e.drop = context.WithCancel(ctx)
-	workers, work := e.resource.Begin()
+// start starts the workers of a resource.
+func (r *controllers[R]) start(ctx context.Context, resource R) {
+	workers, work := resource.Begin()
 	for range workers {
-		e.working.Go(func() { work(ctx) })
+		r.working.Go(func() { work(ctx) })
 	}
 }
 
@@ -263,19 +179,17 @@ func (r *controllers[R]) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.term = nil
-	for _, e := range r.entries {
-		e.resource.End()
+	for _, resource := range r.resources {
+		resource.End()
 	}
 }
 
-// idle is closed when no worker of the entries is left.
-func idle[R controller](entries ...*entry[R]) <-chan struct{} {
+// idle returns a channel that is closed when no worker is left.
+func (r *controllers[R]) idle() <-chan struct{} {
 	out := make(chan struct{})
 	go func() {
 		defer close(out)
-		for _, e := range entries {
-			e.working.Wait()
-		}
+		r.working.Wait()
 	}()
 	return out
 }

@@ -28,7 +28,7 @@ import (
 )
 
 // newDaemons prepares the daemons of a resource.
-func (r *resource) newDaemons(s *pass.Site) *daemon.Manager {
+func (r *resource) newDaemons(s *reconcile.Controller) *daemon.Manager {
 	e := r.engine
 	var handlers []*dsl.Handler
 	for _, d := range s.Rules.Daemons {
@@ -44,7 +44,7 @@ func (r *resource) newDaemons(s *pass.Site) *daemon.Manager {
 // daemonHost is what daemons of a resource need of the process; see [daemon.Host].
 type daemonHost struct {
 	resource *resource
-	site     *pass.Site
+	site     *reconcile.Controller
 }
 
 // Shown returns an object as the cache shows it.
@@ -54,10 +54,10 @@ func (h daemonHost) Shown(o *unstructured.Unstructured) *unstructured.Unstructur
 
 // View returns a digest of what a daemon looks at.
 func (h daemonHost) View(of *dsl.Handler, o *unstructured.Unstructured) string {
-	return book.NewLook(o.Object).Digest(h.site.Rules.Daemon(of).View)
+	return progress.NewLook(o.Object).Digest(h.site.Rules.Daemon(of).View)
 }
 
-// Look has a pass look at an object.
+// Look has a reconcile look at an object.
 func (h daemonHost) Look(key cache.ObjectName) { h.resource.box.Look(key) }
 
 // Held is the fence.
@@ -123,7 +123,7 @@ func (d daemonWrites) say(deed apply.Deed, what string) {
 	d.log.Info(string(deed) + " " + what)
 }
 
-// Send sends what a daemon wants of its object, on the way of what handlers want. Passes wait until the cache shows it.
+// Send sends what a daemon wants of its object, on the way of what handlers want. Reconciles wait until the cache shows it.
 func (h daemonHost) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent, err error) {
 	r, writer := h.resource, h.site.Writer
 	wants, err := writer.Conditions.Offered(ctx, w.Patch, nil)
@@ -131,7 +131,7 @@ func (h daemonHost) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent,
 		return sent, err
 	}
 	base := w.Object
-	if writer.Rules.Blind(wants) || len(wants.Retired) > 0 || len(wants.Transforms) > 0 && !writer.Form.Whole() {
+	if len(wants.Retired) > 0 { // managedFields, which caches lack, say who set them
 		if base, err = writer.Live(ctx, w.Key, w.Object.GetUID()); err != nil {
 			return sent, err
 		}
@@ -141,7 +141,7 @@ func (h daemonHost) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent,
 	var wrong error
 	sent.Result, err = patch.Write(ctx, target, func(live *unstructured.Unstructured) (made *dsl.Patch, _ patch.Marks) {
 		sent.On, sent.Contended = live, sent.Contended || live != base
-		made, wrong = patch.ResolveMost(live, wants, target.Generation, target.Now)
+		made, wrong = writer.Rules.Resolve(live, w.Handler, wants, target.Generation, target.Now)
 		return made, patch.Marks{}
 	})
 	if err == nil {
@@ -154,7 +154,7 @@ func (h daemonHost) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent,
 	return sent, err
 }
 
-// wrote counts a write to an object of the resource that no pass has made, and has the next pass over it wait for it.
+// wrote counts a write to an object of the resource that no reconcile has made, and has the next reconcile over it wait for it.
 func (r *resource) wrote(result patch.Result) {
 	r.engine.metrics.Wrote(r.name, result.Status, result.Whole)
 	if o := result.Object; result.Status || result.Whole {

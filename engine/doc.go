@@ -5,14 +5,14 @@
 //
 // # The way of an event
 //
-//	watch → key → queue → worker → pass: read, observe, plan, run handlers, settle, write once → next due time
+//	watch → key → queue → worker → reconcile: read, observe, plan, run handlers, settle, write once → next due time
 //
-// An informer callback reduces the event to a key and a hint (package watch), which the inbox keeps for the next pass;
-// the queue keeps keys apart and in order. A worker takes the key, and package pass does the rest: [pass.Site.Run] reads the
-// object from the cache once, moves what the operator has left there under an earlier name, and opens its book ([book.Ledger]).
+// An informer callback reduces the event to a key and a hint (package watch), which the inbox keeps for the next reconcile;
+// the queue keeps keys apart and in order. A worker takes the key, and package reconcile does the rest: [reconcile.Controller.Run] reads the
+// object from the cache once, moves what the operator has left there under an earlier name, and opens its progress ([progress.Ledger]).
 // It finds out what has come up (observe.go). It decides for each handler in its order (decide.go) and runs it when it is due
 // (attempt.go). It turns outcomes into what is to be stored (settle.go), writes that once (write.go), and remembers it
-// (remember.go). This package wires: it makes a [pass.Site] for each resource.
+// (remember.go). This package wires: it makes a [reconcile.Controller] for each resource.
 //
 // # The laws
 //
@@ -24,13 +24,13 @@
 //     overwritten unseen.
 //  2. At least once, remembered. A crash at any instruction skips no handler. A success that was
 //     recorded is not repeated for the same view, not even after a restart.
-//  3. Serial per object, parallel across objects. Never two passes of one object at once (by UID),
+//  3. Serial per object, parallel across objects. Never two reconciles of one object at once (by UID),
 //     whatever the trigger: event, timer, child, resync.
 //  4. No change, no write. Restart, relist, resync, our own writes' echoes, somebody else's status
 //     or managedFields change: zero write requests. A patch equal to what is there is not sent.
-//  5. One pass, one write. All due handlers run in one pass; what they changed goes out as at most
+//  5. One reconcile, one write. All due handlers run in one reconcile; what they changed goes out as at most
 //     one request for the object and one for its status.
-//  6. Own writes first. No pass starts from a cache that is older than this operator's last write
+//  6. Own writes first. No reconcile starts from a cache that is older than this operator's last write
 //     to that object or its children. The key is parked and woken when the cache caught up; no
 //     worker waits, and an object outside the informer's scope is never waited for.
 //  7. Deletion is safe. A finalizer is there before the first side effect, only where a handler, a

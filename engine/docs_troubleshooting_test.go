@@ -271,7 +271,7 @@ func (s *sayings) take(file *ast.File, path string) {
 	})
 }
 
-// note notes the reason of the Event in a pass's note.
+// note notes the reason of the Event in a reconcile's note.
 func (s *sayings) note(of *ast.CompositeLit, path string) {
 	if name, is := of.Type.(*ast.Ident); !is || name.Name != "Note" {
 		return
@@ -287,7 +287,7 @@ func (s *sayings) note(of *ast.CompositeLit, path string) {
 	}
 }
 
-// levelled reports whether a literal is a pass's note for those who ask for detail.
+// levelled reports whether a literal is a reconcile's note for those who ask for detail.
 func levelled(of *ast.CompositeLit) bool {
 	return slices.ContainsFunc(of.Elts, func(e ast.Expr) bool {
 		pair, is := e.(*ast.KeyValueExpr)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -56,12 +55,6 @@ type Settings struct {
 	Identity string
 	// Version is that of the program, for people who ask for the status.
 	Version string
-	// Rested is called once some seconds after each burst of work, as a first listing is one, and after the schemas of
-	// the cluster were dropped. By default memory goes back to the system then, that of garbage and of code that only a start
-	// needs, and the collector runs less often during a burst, unless GOGC is set.
-	Rested func()
-	// Rights, for tests, says what the account may do. Nil means that the API server is asked.
-	Rights authorization.SelfSubjectAccessReviewsGetter
 	// Missed, for tests, is called for each field of an object that a handler reads and does not list in dsl.Reads. The
 	// field is empty if it is not known. Nil means that handlers do not find such fields.
 	Missed func(resource, handler, field string)
@@ -77,9 +70,9 @@ type Engine struct {
 	clients   *transport.Clients
 	server    *server
 	faults    *faults
-	catalog   *catalog.Catalog
+	catalog   *discovery.Catalog
 	watches   *watch.Set
-	feeds     *feed.Factory
+	feeds     *source.Factory
 	indexes   *index.Set
 	events    *events.Recorder
 	elector   *leader.Elector
@@ -90,18 +83,17 @@ type Engine struct {
 	access    *access.Monitor
 	register  *prune.Register
 	// digests is the key of digests of Secrets, and key the Secret that has it.
-	digests *book.Key
+	digests *progress.Key
 	key     *prune.Key
 	renamer *patch.Renamer
-	trim    *ops.Trimmer
 	trail   *breaker.Trail
-	// budget is the memory that passes share, and history has the last passes over each object.
+	// budget is the memory that passes share, and history has the last reconciles over each object.
 	budget  *children.Budget
 	history *history.Store
 	// pauses knows what is paused.
 	pauses *pauses
 	memo   dsl.Memo
-	others pass.ClientSettings
+	others reconcile.ClientSettings
 	hooks  *activity.Hooks
 	// ending are the namespaces that refuse requests because they are being deleted.
 	ending notfound.Namespaces
@@ -116,12 +108,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
-	trim := ops.TrimSettings{Free: s.Rested}
-	if s.Rested == nil {
-		trim = ops.Process()
-		s.Rested = trim.Free
-	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trim: ops.NewTrimmer(trim), trail: breaker.NewTrail(),
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: transport.NewOutages(s.Log), renamer: patch.NewRenamer(op), trail: breaker.NewTrail(),
 		names: names{op}, budget: children.NewBudget(debug.SetMemoryLimit(-1)), history: history.New(*cmp.Or(op.Settings.History, new(dsl.DefaultHistoryBytes))),
 	}
 	e.made = time.Now()
@@ -132,10 +119,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := e.connect(); err != nil {
 		return nil, err
 	}
-	if s.Rights == nil {
-		s.Rights = e.clients.Kubernetes.AuthorizationV1()
-	}
-	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, s.Rights)
+	e.catalog = discovery.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Caching, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Listener: listener{e}, Outages: e.outages})
 	e.feeds = e.newFeeds()
 	e.pauses.watchNamespaces()
@@ -143,11 +127,11 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.access = e.newAccess()
 	e.faults.access = e.access
 	e.server = &server{clients: e.clients, watches: e.watches, access: e.access, own: ownPlacesOf(op, s.Namespace)}
-	e.others = pass.ClientSettings{Manager: op.Name, Renamer: e.renamer, Renewer: apply.NewRenewer(op, e.catalog), Catalog: e.catalog, Clients: e.server, Feeds: e.feeds}
+	e.others = reconcile.ClientSettings{Manager: op.Name, Renamer: e.renamer, Renewer: apply.NewRenewer(op, e.catalog), Catalog: e.catalog, Clients: e.server, Feeds: e.feeds}
 	e.register = prune.NewRegister(prune.RegisterSettings{
 		Name: op.Register(), Earlier: e.names.registers(), Namespace: s.Namespace, Client: e.server.keeper(prune.RegisterResource, s.Namespace), Manager: op.Name, Managers: e.names.earlier(), Logged: e.faults, Log: e.log,
 	})
-	e.digests = book.NewKey()
+	e.digests = progress.NewKey()
 	e.key = prune.NewKey(prune.KeySettings{
 		Name: op.DigestKey(), Namespace: s.Namespace, Client: e.server.keeper(prune.Secrets, s.Namespace), Manager: op.Name, Digests: e.digests,
 	})
@@ -155,11 +139,12 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Metrics: e.metrics, Access: e.access, Ending: &e.ending,
 	})
 	e.hooks = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.elector.Sure, Clients: &e.others, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
-	e.recheck = preflight.NewRecheck(accessOwner{e}, e.op.Indexes(), e.catalog, e.checked, e.log, s.Rested)
+	e.recheck = preflight.NewRecheck(accessOwner{e}, e.op.Indexes(), e.catalog, e.checked, e.log)
 	for _, spec := range op.Handled() {
-		if err := e.start(spec); err != nil {
-			return nil, err
-		}
+		e.resources.Add(newResource(e, spec))
+		e.metrics.Declare(spec.Name.String())
+		e.access.Wake()
+		e.recheck.Wake()
 	}
 	e.metrics.Resources(e.stats)
 	e.metrics.Indexes(e.indexes.Stats)
@@ -187,8 +172,6 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.events.Start(outer); err != nil {
 		return err
 	}
-	e.trim.Begin()
-	defer e.trim.End()
 	feedsCtx, feeds, endFeeds := e.bring(outer)
 	var names []string
 	for r := range e.resources.All {
@@ -199,7 +182,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	err := e.elector.Run(ctx, func(leads context.Context) error {
 		e.register.Begin()
 		e.key.Begin()
-		feeds.Go(func() { e.register.Forsaken(feedsCtx, e.op.Handled()) })
+		feeds.Go(func() { e.register.MarkOrphaned(feedsCtx, e.op.Handled()) })
 		e.pauses.await(leads)
 		leaveErr := e.resources.Work(ctx, leads, term{grace: e.grace(), indexes: e.indexes, phase: &e.phase, log: e.log})
 		if ctx.Err() != nil {
@@ -265,31 +248,6 @@ func (e *Engine) settled(ctx context.Context) {
 	e.feeds.Settled(ctx)
 	e.indexes.Settled(ctx)
 	e.resources.Settled(ctx)
-}
-
-// start has the engine work on a resource from here on: at once when it runs, and leads. The error says that the
-// resource is started already.
-func (e *Engine) start(spec *dsl.Resource) error {
-	if err := e.resources.Start(newResource(e, spec)); err != nil {
-		return err
-	}
-	e.metrics.Declare(spec.Name.String())
-	e.access.Wake()
-	e.recheck.Wake()
-	return nil
-}
-
-// stop is the opposite of start: what the process does for others of its resources goes on. Handlers get the grace
-// period, or as long as ctx lasts. It returns when nothing of the resource runs any more, and no check or metric lists it.
-func (e *Engine) stop(ctx context.Context, r *resource) {
-	r.log.Info("resource stops; handlers get the grace period", "grace", e.grace().String())
-	e.resources.Stop(ctx, r, e.grace())
-	r.family.Retired.Wait()
-	r.indexes.Clear()
-	e.metrics.Forget(r.name)
-	e.access.Wake()
-	e.recheck.Wake()
-	r.log.Info("resource stopped")
 }
 
 func (e *Engine) grace() time.Duration {

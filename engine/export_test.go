@@ -10,7 +10,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cache/watch"
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
@@ -24,19 +23,7 @@ func Waiting(e *Engine) (n int) {
 	return n
 }
 
-// StartResource has a running engine work on a resource.
-func StartResource(e *Engine, spec *dsl.Resource) error { return e.start(spec) }
-
-// StopResource has a running engine work on a resource no more, and returns when nothing of it runs.
-func StopResource(ctx context.Context, e *Engine, name string) {
-	for r := range e.resources.All {
-		if r.name == name {
-			e.stop(ctx, r)
-		}
-	}
-}
-
-// Resync runs one pass over an object whose resync period has passed. Nothing else of it may be under way.
+// Resync runs one reconcile over an object whose resync period has passed. Nothing else of it may be under way.
 func Resync(e *Engine, namespace, name string) {
 	for r := range e.resources.All {
 		t := r.box.Take(cache.ObjectName{Namespace: namespace, Name: name})
@@ -46,7 +33,7 @@ func Resync(e *Engine, namespace, name string) {
 	Look(e, namespace, name)
 }
 
-// Look runs one pass over an object for which nothing has come up. Nothing else of it may be under way.
+// Look runs one reconcile over an object for which nothing has come up. Nothing else of it may be under way.
 func Look(e *Engine, namespace, name string) {
 	for r := range e.resources.All {
 		if _, err := r.site.Run(context.Background(), cache.ObjectName{Namespace: namespace, Name: name}); err != nil {
@@ -55,7 +42,7 @@ func Look(e *Engine, namespace, name string) {
 	}
 }
 
-// ChildChanged has a running engine see a change of a child, and reports whether that brings a pass over its owner.
+// ChildChanged has a running engine see a change of a child, and reports whether that brings a reconcile over its owner.
 func ChildChanged(e *Engine, before, after *cached.Object) (wakes bool) {
 	ev := watch.Event{Kind: watch.Updated, Key: cache.MetaObjectToName(after), UID: after.GetUID(), Object: after, Old: before}
 	for r := range e.resources.All {

@@ -19,12 +19,8 @@ import (
 func TestFeedsAskForWhatRolesHave(t *testing.T) {
 	nothing := func(context.Context, *dsl.Request) error { return nil }
 	tests := map[string]func(*dsl.Resource){
-		"one that only looks": func(r *dsl.Resource) { r.OnReconcile("look", nothing) },
-		"one that remembers":  func(r *dsl.Resource) { r.OnUpdate("change", nothing) },
-		"one that remembers in a status": func(r *dsl.Resource) {
-			r.ObservedGeneration = true
-			r.OnUpdate("change", nothing, dsl.Field("spec"), dsl.NoOld())
-		},
+		"one that only looks":        func(r *dsl.Resource) { r.OnReconcile("look", nothing) },
+		"one that remembers":         func(r *dsl.Resource) { r.OnUpdate("change", nothing) },
 		"one that holds deletions":   func(r *dsl.Resource) { r.OnDelete("bye", nothing) },
 		"one that holds none":        func(r *dsl.Resource) { r.OnDelete("bye", nothing, dsl.NoFinalizer()) },
 		"one that reads each object": func(r *dsl.Resource) { r.Cache = dsl.CacheLive; r.OnReconcile("look", nothing) },

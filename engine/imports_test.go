@@ -72,6 +72,49 @@ func TestNoImportCrossesABorder(t *testing.T) {
 	}
 }
 
+// areas are those of the engine, from the lowest to the highest: a package imports its own area and lower ones.
+var areas = []struct{ path, does string }{
+	{"engine/observe", "answers people"},
+	{"engine/cluster", "reaches the API server"},
+	{"engine/decide", "decides from values"},
+	{"engine/cache", "knows the objects of the cluster, and what happened to them"},
+	{"engine/children", "makes and deletes children"},
+	{"engine/reconcile", "runs handlers over one object"},
+	{"engine/operate", "runs once, at the start, at the end, or when a person asks"},
+	{"engine", "wires the areas"},
+}
+
+// areaOf returns the area of a package of the engine. Other packages, and kits for tests, have none.
+func areaOf(name string) string {
+	if !within(name, "engine") || within(name, kits...) {
+		return ""
+	}
+	for _, area := range areas {
+		if within(name, area.path) {
+			return area.path
+		}
+	}
+	return ""
+}
+
+// TestNoImportLeadsToAHigherArea holds the order of the engine's areas, and that only the wiring has no area of its own.
+func TestNoImportLeadsToAHigherArea(t *testing.T) {
+	height := map[string]int{}
+	for i, area := range areas {
+		height[area.path] = i
+	}
+	for _, p := range packages(t) {
+		if areaOf(p.name) == "engine" && p.name != "engine" {
+			t.Errorf("%s is in no area of the engine", p.name)
+		}
+		for _, ours := range p.ours {
+			if areaOf(p.name) != "" && areaOf(ours) != "" && height[areaOf(ours)] > height[areaOf(p.name)] {
+				t.Errorf("%s imports %s, which is in a higher area", p.name, ours)
+			}
+		}
+	}
+}
+
 // TestPurePackagesSendNoRequests holds that decisions are apart from actions: a package whose doc says that it is pure has no way
 // to the API server and no context. Package dsl alone has a context, in the types of functions.
 func TestPurePackagesSendNoRequests(t *testing.T) {
@@ -98,7 +141,7 @@ const (
 )
 
 // TestTheMapIsWhatTheCodeSays holds the map of docs/design.md equal to the packages that there are, with the first sentence
-// of the doc of each. Within engine the order is that of the imports.
+// of the doc of each. Within an area of the engine the order is that of the imports.
 func TestTheMapIsWhatTheCodeSays(t *testing.T) {
 	const path = "../docs/design.md"
 	page, err := os.ReadFile(path)
@@ -122,7 +165,7 @@ func TestTheMapIsWhatTheCodeSays(t *testing.T) {
 	}
 }
 
-// drawn is the map: areas by name, and in engine a floor after the other.
+// drawn is the map: areas by name, and those of the engine from the lowest to the highest.
 func drawn(all []goPackage) string {
 	var out strings.Builder
 	line := func(p goPackage) {
@@ -141,14 +184,13 @@ func drawn(all []goPackage) string {
 		}
 		out.WriteString("\n")
 	}
-	floors := floorsOf(all)
-	for i, floor := range floors {
-		fmt.Fprintf(&out, "engine, floor %d of %d\n", i+1, len(floors))
-		for _, p := range floor {
+	for _, area := range areas {
+		fmt.Fprintf(&out, "%s: %s\n", area.path, area.does)
+		for _, p := range sorted(all, area.path) {
 			line(p)
 		}
+		out.WriteString("\n")
 	}
-	out.WriteString("\n")
 	for _, p := range all {
 		if within(p.name, "sandbox") && !within(p.name, kits...) {
 			line(p)
@@ -164,38 +206,26 @@ func drawn(all []goPackage) string {
 	return out.String()
 }
 
-// floorsOf sorts the packages of the engine: each lies right above the highest that it imports.
-func floorsOf(all []goPackage) (floors [][]goPackage) {
-	at := map[string]int{}
-	var height func(name string) int
-	height = func(name string) int {
-		if h, known := at[name]; known {
-			return h
+// sorted returns the packages of an area of the engine, each after those that it imports.
+func sorted(all []goPackage, area string) (out []goPackage) {
+	done := map[string]bool{}
+	var add func(p goPackage)
+	add = func(p goPackage) {
+		if done[p.name] || areaOf(p.name) != area {
+			return
 		}
-		h := 0
-		for _, p := range all {
-			if p.name != name {
-				continue
-			}
-			for _, ours := range p.ours {
-				if within(ours, "engine") {
-					h = max(h, height(ours)+1)
-				}
+		done[p.name] = true
+		for _, imported := range all {
+			if slices.Contains(p.ours, imported.name) {
+				add(imported)
 			}
 		}
-		at[name] = h
-		return h
+		out = append(out, p)
 	}
 	for _, p := range all {
-		if !within(p.name, "engine") || within(p.name, kits...) {
-			continue
-		}
-		for len(floors) <= height(p.name) {
-			floors = append(floors, nil)
-		}
-		floors[height(p.name)] = append(floors[height(p.name)], p)
+		add(p)
 	}
-	return floors
+	return out
 }
 
 // TestTheAPIServerIsNotLinked holds that the program stays small: a package of the API server easily

@@ -26,7 +26,7 @@ func (n names) earlier() (out []string) {
 // managers returns the operator's field managers, the current one first.
 func (n names) managers() []string { return append([]string{n.op.Name}, n.earlier()...) }
 
-// markers returns the beginnings of the field managers with which the operator has written status.observedGeneration.
+// markers returns the prefixes of the field managers with which earlier versions of the operator have marked objects as handled.
 func (n names) markers() []string {
 	out := n.managers()
 	for i, name := range out {

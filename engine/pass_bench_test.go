@@ -24,7 +24,7 @@ func BenchmarkPass(b *testing.B) {
 	}
 	passes := map[string]struct {
 		pass     func(e *engine.Engine, namespace, name string)
-		runs     int // of the handler, in each pass
+		runs     int // of the handler, in each reconcile
 		operator func(x *bustle) *dsl.Operator
 	}{
 		"a resync that changes nothing":                    {engine.Resync, 1, inGo(sizeInStatus)},

@@ -9,7 +9,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,40 +18,19 @@ import (
 	"testing"
 )
 
-// pathMost is how often the path of an event may change file.
-const pathMost = 100
-
 // TestAnEventsPath runs one plain event through the code, the update of an object that has one handler in Go, which sets its
-// status. It traces entries and returns of functions of this package and of package pass, but for those of at most three lines,
-// and counts how often the path changes file. The trace has to read in the order of the path in docs/design.md.
+// status. It traces entries and returns of functions of this package and of package reconcile, but for those of at most three
+// lines. The trace has to read in the order of the path in docs/design.md.
 func TestAnEventsPath(t *testing.T) {
-	trace := traced(t, "./scenarios/writes", "TestAPlainEventCostsARunAndAWrite", ".", "pass")
-	changes := 0
-	for i, step := range trace[1:] {
-		if step.file != trace[i].file {
-			changes++
-		}
-	}
-	byFile := map[string]int{}
-	for i, step := range trace {
-		if i == 0 || step.file != trace[i-1].file {
-			byFile[step.file]++
-		}
-	}
-	for _, file := range slices.SortedFunc(maps.Keys(byFile), func(a, b string) int { return byFile[b] - byFile[a] }) {
-		t.Logf("%3d %s", byFile[file], file)
-	}
+	trace := traced(t, "./scenarios/writes", "TestAPlainEventCostsARunAndAWrite", ".", "reconcile")
 	if os.Getenv("HANDWERK_PATH") != "" {
 		for _, step := range trace {
 			t.Log(step)
 		}
 	}
-	if changes > pathMost {
-		t.Errorf("the path of an event changes file %d times, want at most %d; HANDWERK_PATH=1 shows it", changes, pathMost)
-	}
 	at := 0
 	for _, s := range pathOf(t)[0] {
-		if !strings.HasPrefix(s.file, "engine/pass/") {
+		if !strings.HasPrefix(s.file, "engine/reconcile/") {
 			continue
 		}
 		next := slices.IndexFunc(trace[at:], func(e step) bool { return e.enters && e.function == s.function })
@@ -141,7 +119,7 @@ func traced(t *testing.T, where, test string, folders ...string) []step {
 	return follow(t, strings.Split(strings.TrimSpace(string(lines)), "\n"))
 }
 
-// follow returns the steps of the first pass after the mark of the test in which a handler ran.
+// follow returns the steps of the first reconcile after the mark of the test in which a handler ran.
 func follow(t *testing.T, lines []string) (out []step) {
 	t.Helper()
 	mark := slices.Index(lines, "mark")

@@ -27,11 +27,8 @@ func (p *phase) leave() { p.leaving.Store(true) }
 
 // why is why daemons of a resource must stop that takes no key any more.
 func (p *phase) why() dsl.Stop {
-	switch {
-	case p.leaving.Load():
+	if p.leaving.Load() {
 		return dsl.StopShutdown
-	case p.working.Load():
-		return dsl.StopResource
 	}
 	return dsl.StopLeadership
 }

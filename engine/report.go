@@ -47,8 +47,8 @@ func (e *Engine) checks(standers int) []ops.Check {
 }
 
 // report is the resource as it is now.
-func (r *resource) report() pass.Report {
-	out := pass.Report{Name: r.name, Own: r.own, Children: slices.Concat(r.family.Kinds(), r.family.Retired.Feeds()), Related: r.related.Feeds}
+func (r *resource) report() reconcile.Report {
+	out := reconcile.Report{Name: r.name, Own: r.own, Children: slices.Concat(r.family.Kinds(), r.family.Retired.Feeds()), Related: r.related.Feeds}
 	out.Schedules = r.site.FailingSchedules()
 	return out
 }
@@ -74,7 +74,7 @@ func (e *Engine) state() status.State {
 
 // standsBy reports whether this process is ready to lead: its caches are warm.
 func (e *Engine) standsBy() bool {
-	cold := func(f *feed.Feed) bool { return f.Status().Phase == feed.Starting }
+	cold := func(f *source.Source) bool { return f.Status().Phase == source.Starting }
 	return !slices.ContainsFunc(e.feeds.All(), cold) && !e.elector.Leading()
 }
 

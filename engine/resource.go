@@ -42,11 +42,11 @@ type resource struct {
 	spec   *dsl.Resource
 	name   string
 	log    logr.Logger
-	// site is what the resource offers its passes.
-	site *pass.Site
-	// own brings the objects in, and box keeps what comes up for them between passes.
-	own *feed.Feed
-	box *inbox.Box[pass.Memory]
+	// site is what the resource offers its reconciles.
+	site *reconcile.Controller
+	// own brings the objects in, and box keeps what comes up for them between reconciles.
+	own *source.Source
+	box *inbox.Inbox[reconcile.ObjectState]
 	// family, related and indexes serve objects with their children, related objects and indexes; fates finds out what became of
 	// objects whose deletion no event showed, and daemons has the daemons.
 	family  *children.Family
@@ -63,15 +63,14 @@ type resource struct {
 // newResource prepares a resource; nothing runs yet.
 func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r := &resource{engine: e, spec: spec, name: spec.Name.String(), log: e.log.WithValues("resource", spec.Name.String())}
-	rules := pass.NewRules(e.op, spec, e.digests, e.missed(spec))
+	rules := reconcile.NewRules(e.op, spec, e.digests, e.missed(spec))
 	form := cached.FormOf(spec.Cache, rules.Held)
 	r.texts = attempt.NewTexts(r.log)
-	r.box = inbox.New[pass.Memory](r)
-	r.own = e.feeds.New(feed.Settings{
+	r.box = inbox.New[reconcile.ObjectState](r)
+	r.own = e.feeds.New(source.Settings{
 		Name: spec.Name, Log: r.log, Handler: r,
 		Source:  watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Form: form},
-		Patches: rules.Finalizes || rules.Ledger.Stores, ObservedGeneration: spec.KeepsGeneration(),
-		Gets: rules.Deletes,
+		Patches: rules.Finalizes || rules.Ledger.Stores, Gets: rules.Deletes,
 	})
 	r.family = children.New(children.Settings{
 		Operator: e.op, Resource: spec, Handlers: rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog, Renewer: e.others.Renewer,
@@ -98,31 +97,31 @@ func (e *Engine) missed(spec *dsl.Resource) func(handler string, field []string)
 	}
 }
 
-// newSite prepares what the resource offers its passes.
-func (r *resource) newSite(rules pass.Rules, form cached.Form) *pass.Site {
+// newSite prepares what the resource offers its reconciles.
+func (r *resource) newSite(rules reconcile.Rules, form cached.Form) *reconcile.Controller {
 	e := r.engine
-	s := &pass.Site{
-		Rules: rules, Host: r, Own: r.own, Box: r.box, Family: r.family, Relations: r.related, Indexes: r.indexes, Tombstones: r.fates,
-		Machines: pass.NewMachines(e.op, r.spec, e.metrics), Running: pass.NewRunning(r.log), Others: &e.others,
+	s := &reconcile.Controller{
+		Rules: rules, Host: r, Own: r.own, Inbox: r.box, Family: r.family, Relations: r.related, Indexes: r.indexes, Tombstones: r.fates,
+		Machines: reconcile.NewMachines(e.op, r.spec, e.metrics), Running: reconcile.NewRunning(r.log), Others: &e.others,
 		Trail: e.trail, Budget: e.budget, Pauses: e.pauses.board, Memo: &e.memo,
-		Observer: &pass.Observer{
-			Resource: r.name, Log: r.log, Events: e.events, Metrics: e.metrics, Texts: r.texts, History: e.history, Questions: &pass.Questions{},
+		Observer: &reconcile.Observer{
+			Resource: r.name, Log: r.log, Events: e.events, Metrics: e.metrics, Texts: r.texts, History: e.history, Questions: &reconcile.Questions{},
 		},
 		Subhandlers: attempt.SubhandlerSettings{Resource: r.name, Metrics: e.metrics, Errors: e.faults, Texts: r.texts},
 	}
-	s.Writer = pass.NewWriter(pass.Writer{
+	s.Writer = reconcile.NewWriter(reconcile.Writer{
 		Rules: &s.Rules, Host: r, Own: r.own, Form: form, Clients: e.server, Renamer: e.renamer, Managers: e.names.managers(), Markers: e.names.markers(), Feeds: e.feeds,
 		Schemas:    &r.schemas,
-		Conditions: pass.NewConditionsSchema(r.log, e.catalog, r.own, e.outages),
+		Conditions: reconcile.NewConditionsSchema(r.log, e.catalog, r.own, e.outages, r.spec.Cache == dsl.CacheMetadata),
 	})
 	r.daemons = r.newDaemons(s)
 	s.Daemons = r.daemons
 	return s
 }
 
-// Keeps implements [inbox.Owner]. An object that is gone gets a pass when handlers or daemons need it, or when it had the finalizer, by
+// Keeps implements [inbox.Owner]. An object that is gone gets a reconcile when handlers or daemons need it, or when it had the finalizer, by
 // which the engine holds owners until their children are deleted or released, or a record of children. A live cache shows neither,
-// so there each owner gets the pass.
+// so there each owner gets the reconcile.
 func (r *resource) Keeps(o *cached.Object) bool {
 	rules := &r.site.Rules
 	return rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), rules.Finalizer) || r.family.Recorded(o))
@@ -138,13 +137,10 @@ func (r *resource) Leaves(ev watch.Event) bool {
 	return (ev.Unseen || ev.Object.GetDeletionTimestamp() == nil) && slices.Contains(ev.Object.GetFinalizers(), rules.Finalizer)
 }
 
-// Name is the resource as its operator declares it. With the methods that follow, it is a controller; see
-// [controllers].
-func (r *resource) Name() string { return r.name }
-
-// Feeds are the resource's feeds, its own first, but for those of kinds that it does not own any more.
-func (r *resource) Feeds() []*feed.Feed {
-	out := append([]*feed.Feed{r.own}, r.family.Kinds()...)
+// Feeds returns the resource's feeds, its own first, without feeds of kinds that it no longer owns. With the methods
+// that follow, the resource is a controller; see [controllers].
+func (r *resource) Feeds() []*source.Source {
+	out := append([]*source.Source{r.own}, r.family.Kinds()...)
 	for _, f := range r.related.Feeds {
 		out = append(out, f)
 	}
@@ -164,12 +160,12 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	q := queue.New(r.name, r.engine.metrics.Queues(), func(key cache.ObjectName) string { return key.Namespace })
 	r.box.Begin(q)
 	for _, h := range r.site.Rules.Schedules.Handlers {
-		q.Add(pass.ScheduleKey(h.ID), queue.Due)
+		q.Add(reconcile.ScheduleKey(h.ID), queue.Due)
 	}
 	for _, o := range r.own.Objects("") {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
-	w := pass.Worker{Site: r.site, Trim: r.engine.trim}
+	w := reconcile.Worker{Controller: r.site}
 	var once sync.Once
 	var looking sync.WaitGroup
 	return r.workers(), func(ctx context.Context) {
@@ -202,7 +198,7 @@ func (r *resource) End() {
 // Busy names the handlers that run at this moment, with their objects.
 func (r *resource) Busy() []string { return append(r.site.Running.List(), r.daemons.Busy()...) }
 
-// Announce makes the passes over an object that the operator handles, too, wait for what one over another has
+// Announce makes the reconciles over an object that the operator handles, too, wait for what one over another has
 // written to it.
 func (r *resource) Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	key := cache.MetaObjectToName(o)
@@ -244,7 +240,7 @@ func (r *resource) Covered(err error) bool { return r.engine.faults.Covered(err)
 func (r *resource) Unreached(err error) bool { return r.engine.faults.Unreached(err) }
 
 // Keyed waits for the key of the digests that the resource's handlers leave on Secrets. The error says why the key cannot be read or
-// made; no pass begins then, for without a key nothing of a Secret is stored.
+// made; no reconcile begins then, for without a key nothing of a Secret is stored.
 func (r *resource) Keyed(ctx context.Context) error {
 	return r.engine.key.Ready(ctx)
 }
@@ -254,14 +250,14 @@ func (r *resource) IsKey(namespace, name string) bool {
 	return r.spec.OfSecrets() && r.engine.key.Is(namespace, name)
 }
 
-// Refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing, or the server.
+// Refused notes how a handler, or one of the reconcile's own requests, ended: whether a right was missing, or the server.
 func (r *resource) Refused(key cache.ObjectName, handler string, err error) {
 	missing := err != nil && apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-	again := missing || feed.Unanswered(err)
+	again := missing || source.Unanswered(err)
 	if r.box.Refused(key, handler, again) && !again && r.engine.access.Lacks() {
 		r.engine.access.Retry()
 	}
-	if missing && handler == pass.Itself {
+	if missing && handler == reconcile.Itself {
 		r.own.Suspect(key.Namespace)
 	}
 }
@@ -274,7 +270,7 @@ func (r *resource) Echoed(key inbox.Key, o *cached.Object) {
 // LogWait implements [inbox.Owner]. It runs beside passes.
 func (r *resource) LogWait(w inbox.Wait) {
 	log := r.log
-	if !pass.IsSchedule(w.Key) {
+	if !reconcile.IsSchedule(w.Key) {
 		log = log.WithValues("namespace", w.Key.Namespace, "name", w.Key.Name)
 	}
 	if w.Handler != "" {

@@ -82,7 +82,7 @@ type faults struct {
 // lead, a right is missing, to a feed or to others, or versions have gone back.
 func (f *faults) Logged(err error) bool {
 	silent := transport.Unanswered(err) && f.outages.Logged()
-	return silent || feed.Unread(err) || errors.Is(err, transport.ErrNotLeading) || f.access.Logged(err) || f.outages.Covers(err) || watch.IsBack(err)
+	return silent || source.Unread(err) || errors.Is(err, transport.ErrNotLeading) || f.access.Logged(err) || f.outages.Covers(err) || watch.IsBack(err)
 }
 
 // Covered reports whether an error comes from an outage of the API server that the log names.
@@ -90,4 +90,4 @@ func (f *faults) Covered(err error) bool { return f.outages.Covers(err) }
 
 // Unreached reports whether an error is one of the outage that the log names: an attempt that ends so says nothing about the
 // handler.
-func (f *faults) Unreached(err error) bool { return feed.Unanswered(err) && f.outages.Away() }
+func (f *faults) Unreached(err error) bool { return source.Unanswered(err) && f.outages.Away() }

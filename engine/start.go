@@ -54,7 +54,7 @@ func (e *Engine) startWaits() (out []string) {
 	for _, f := range e.feeds.All() {
 		now := f.Status()
 		switch name := f.Name().String(); {
-		case now.Phase != feed.Starting:
+		case now.Phase != source.Starting:
 		case len(out) == waitsNamed:
 			more++
 		case now.Message == "":

@@ -139,11 +139,11 @@ func (r *resource) without(key cache.ObjectName) *why.Answer {
 
 // unseen says why the operator does not see an object.
 func (r *resource) unseen(ctx context.Context, key cache.ObjectName) string {
-	if now := r.own.Status(); now.Phase != feed.Running {
+	if now := r.own.Status(); now.Phase != source.Running {
 		return strings.TrimSuffix(fmt.Sprintf("%s are not watched: %s: %s", r.name, now.Phase, now.Message), ": ")
 	}
 	if r.own.Informer(key.Namespace) == nil {
-		return fmt.Sprintf("namespace %s is not in the operator's scope: %s", key.Namespace, feed.Text(r.engine.op.Scope))
+		return fmt.Sprintf("namespace %s is not in the operator's scope: %s", key.Namespace, source.Text(r.engine.op.Scope))
 	}
 	live, err := r.engine.server.Read(ctx, r.own.Resource().GVR, key)
 	switch {

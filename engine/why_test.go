@@ -21,7 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
-// whys collects what passes say of handlers for which something was due.
+// whys collects what reconciles say of handlers for which something was due.
 type whys struct {
 	mu  sync.Mutex
 	all []string
@@ -49,7 +49,7 @@ func (r *whys) take() (out []string) {
 	return out
 }
 
-// TestWhyAHandlerRunsOrNot holds the reason that a pass gives for each handler for which something is due.
+// TestWhyAHandlerRunsOrNot holds the reason that a reconcile gives for each handler for which something is due.
 func TestWhyAHandlerRunsOrNot(t *testing.T) {
 	type operator = func(foo *dsl.Resource, j *kit.Journal)
 	fine := func(_ context.Context, _ *dsl.Request) error { return nil }

@@ -12,10 +12,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
-// FooDeployment keeps one Deployment for each Foo of kubernetes/sample-controller, with the Foo's number of
+// fooDeployment keeps one Deployment for each Foo of kubernetes/sample-controller, with the Foo's number of
 // replicas. It reverts changes and deletions by others. It does not touch a Deployment of that name that the Foo
 // does not own.
-func FooDeployment(ctx context.Context, r *dsl.Request) error {
+func fooDeployment(ctx context.Context, r *dsl.Request) error {
 	var spec struct {
 		DeploymentName string `json:"deploymentName"`
 		Replicas       int64  `json:"replicas"`
@@ -63,7 +63,7 @@ func FooStatus(_ context.Context, r *dsl.Request) error {
 	name, _ := dsl.MustParsePath("spec.deploymentName").In(r.Object.Object)
 	deployment, err := r.Children.Get("deployments.v1.apps", fmt.Sprint(name))
 	if err != nil || deployment == nil {
-		return err // FooDeployment reports a missing Deployment
+		return err // fooDeployment reports a missing Deployment
 	}
 	available, found := statusReplicas.In(deployment.Object)
 	if !found {
@@ -76,8 +76,8 @@ func FooStatus(_ context.Context, r *dsl.Request) error {
 	return nil
 }
 
-// FooFarewell logs that a Foo is gone. Its Deployment is garbage-collected by the owner reference.
-func FooFarewell(_ context.Context, r *dsl.Request) error {
+// fooFarewell logs that a Foo is gone. Its Deployment is garbage-collected by the owner reference.
+func fooFarewell(_ context.Context, r *dsl.Request) error {
 	r.Log.Info("Foo is gone, and its Deployment goes with it")
 	return nil
 }
@@ -85,14 +85,14 @@ func FooFarewell(_ context.Context, r *dsl.Request) error {
 // Foo registers the functions of samples/foo.
 func Foo(r *actions.Registry) {
 	r.Function(dsl.Function{
-		Name: "foo.Deployment", Func: FooDeployment, Doc: "keeps a Foo's Deployment as the Foo asks for",
+		Name: "foo.Deployment", Func: fooDeployment, Doc: "keeps a Foo's Deployment as the Foo asks for",
 		Needs: []dsl.Need{dsl.MustParseNeed(fooVerbs, fooChildren)},
 	})
 	r.Function(dsl.Function{
 		Name: "foo.Status", Func: FooStatus, Doc: "reports the available replicas of a Foo's Deployment",
 		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
 	})
-	r.Function(dsl.Function{Name: "foo.Farewell", Func: FooFarewell, Doc: "says that a Foo is gone", Needs: []dsl.Need{}})
+	r.Function(dsl.Function{Name: "foo.Farewell", Func: fooFarewell, Doc: "says that a Foo is gone", Needs: []dsl.Need{}})
 }
 
 // FooOperator is samples/foo/operator.yaml written in Go.
@@ -100,9 +100,9 @@ func FooOperator() *dsl.Operator {
 	op := dsl.New("foo")
 	op.Resource("foos.v1alpha1.samplecontroller.k8s.io", func(foo *dsl.Resource) {
 		foo.Owns("deployments.v1.apps")
-		foo.OnReconcile("deployment", FooDeployment, dsl.Needs(fooVerbs, fooChildren))
+		foo.OnReconcile("deployment", fooDeployment, dsl.Needs(fooVerbs, fooChildren))
 		foo.OnReconcile("status", FooStatus, dsl.Needs("patch", "self/status"))
-		foo.OnDelete("farewell", FooFarewell, dsl.NoFinalizer(), dsl.WithNeeds())
+		foo.OnDelete("farewell", fooFarewell, dsl.NoFinalizer(), dsl.WithNeeds())
 	})
 	return op
 }

@@ -231,7 +231,7 @@ func TestReadyIsTurnedOffAndOn(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatReadsReadyRunsForIt holds that a handler which writes in the same pass in which Ready changes has not seen that.
+// TestAHandlerThatReadsReadyRunsForIt holds that a handler which writes in the same reconcile in which Ready changes has not seen that.
 func TestAHandlerThatReadsReadyRunsForIt(t *testing.T) {
 	inApp(t, "", `  - id: phase
     set:

@@ -139,7 +139,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	s.annotations = s.texts(config.Annotations, "set", "annotations")
 	for _, name := range []string{"conditions", "observedGeneration"} {
 		if _, there := config.Status[name]; there {
-			s.fault([]string{"set", "status", name}, "is kept by the engine (conditions stand under set.conditions, observedGeneration is a setting of the resource)")
+			s.fault([]string{"set", "status", name}, "is kept by the engine (conditions stand under set.conditions; observedGeneration is set if the schema has it)")
 		}
 	}
 	w.unset = true // a missing value makes a condition Unknown
@@ -165,6 +165,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	if err := errors.Join(s.faults...); err != nil {
 		return actions.Built{}, err
 	}
+	s.checks = append(s.checks, s.leftOut)
 	s.growing(b)
 	built, kept := s.built(s.run), s.kept()
 	built.Reads = s.reads.And(dsl.KnownReads{Paths: kept, Only: true, Complete: true})
@@ -174,6 +175,24 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	}
 	built.Asks, built.Leaves = s.asks, s.leaves
 	return built, nil
+}
+
+// leftOut reports fields that the cache of the objects does not hold.
+func (s *setter) leftOut(schemas shape.Schemas) (out []error) {
+	kept := schemas.Self.Kept
+	if kept == nil {
+		return nil
+	}
+	for _, path := range slices.Concat(s.kept(), s.reported()) {
+		place := append([]string{"set"}, path...)
+		if slices.Equal(path, dsl.Path{"status", "conditions"}) {
+			place = []string{"set", "conditions"}
+		}
+		if lacks, _ := kept.Lacks(path); lacks {
+			out = append(out, &shape.Misfit{Path: place, Key: true, Message: kept.Leaves(path.String())})
+		}
+	}
+	return out
 }
 
 // kept returns the fields outside of status. People may change them, and then they are set again.
@@ -360,15 +379,12 @@ const (
 // setText sets a label or an annotation; nil removes it. An invalid text fails only this handler: if it were sent,
 // the API server would refuse the changes of all handlers.
 func setText(r *dsl.Request, what, key string, value any) error {
-	p := r.Patch
 	path, text := dsl.Path{"metadata", what, key}.String(), ""
 	switch value := value.(type) {
 	case nil:
-		p.Remove(path)
+		r.Patch.Remove(path)
 		return nil
-	case string:
-		text = value
-	case bool, int64, float64:
+	case string, bool, int64, float64:
 		text = plain.Text(value)
 	default:
 		return dsl.Permanent(fmt.Errorf("setting %s.%s: want text, found a list or a map", what, key))
@@ -379,6 +395,6 @@ func setText(r *dsl.Request, what, key string, value any) error {
 	if wrong := validation.IsValidLabelValue(text); what == "labels" && len(wrong) > 0 {
 		return dsl.Permanent(fmt.Errorf("setting labels.%s: %s is no value of a label: %s", key, r.Secrets.Shown(text), wrong[0]))
 	}
-	p.Set(path, text)
+	r.Patch.Set(path, text)
 	return nil
 }

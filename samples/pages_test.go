@@ -83,6 +83,9 @@ func TestGoOfTheDocumentsCompiles(t *testing.T) {
 	found := 0
 	programs := map[string][]string{}
 	inPages(t, goBlock, func(page, block string) {
+		if strings.Contains(block, "ctrl.NewManager") {
+			return // controller-runtime is not in this module; the tests of hack/example-manager hold it
+		}
 		if found++; strings.HasPrefix(block, "package ") {
 			programs[page] = append(programs[page], block)
 			return

@@ -27,7 +27,7 @@ import (
 // forward returns the process behind a port of a Pod.
 func (s *search) forward(ctx context.Context, namespace, pod, port, operator string) (*Process, error) {
 	where := fmt.Sprintf("port %s of Pod %s/%s", port, namespace, pod)
-	to := s.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
+	to := s.client.Core().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	conn, err := s.connect(ctx, to)
 	if apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("forwarding %s: %w: it needs the rights to get and to create pods/portforward in namespace %s", where, err, namespace)

@@ -27,7 +27,7 @@ import (
 // search finds the process of an operator in a cluster.
 type search struct {
 	config *rest.Config
-	client kube.Interface
+	client *kube.Clients
 	home   string
 	to     Target
 }
@@ -212,7 +212,7 @@ func (s *search) leases(ctx context.Context) ([]coordinationv1.Lease, error) {
 
 // byPod returns the process in a Pod.
 func (s *search) byPod(ctx context.Context, namespace, name, operator string) (*Process, error) {
-	pod, err := s.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	pod, err := s.client.Pod(ctx, namespace, name)
 	if err != nil {
 		return nil, fmt.Errorf("finding the operator: reading its Pod %s/%s: %w", namespace, name, err)
 	}

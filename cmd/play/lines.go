@@ -110,7 +110,7 @@ func (l *lines) banner(operator, kubeconfig, keep string, kept bool) {
 
 // NotACluster says in two lines what an API server in the process lacks.
 const NotACluster = `It is not a cluster: no containers run, Pods only say so, no network carries traffic,
-and admission webhooks, policies, quotas, autoscalers and the controllers of others are missing.`
+and admission policies, autoscalers and the controllers of others are missing.`
 
 // print writes a line to the output.
 func (l *lines) print(n line, at time.Time) {

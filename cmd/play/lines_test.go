@@ -166,6 +166,8 @@ func TestLines(t *testing.T) {
 	l.own(server.OwnWrite{Resource: configMap, Namespace: "default", Name: "left", Before: tree(t, held), After: tree(t, `{metadata: {finalizers: [a/b]}}`)})
 	l.own(server.OwnWrite{Resource: configMap, Namespace: "other", Name: "kube-root-ca.crt", Before: tree(t, `{a: 1}`)})
 	l.own(server.OwnWrite{Resource: schema.GroupResource{Group: "apps", Resource: "replicasets"}, Namespace: "default", Name: "web-1", Before: replicaSet})
+	l.own(server.OwnWrite{Resource: schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, Name: "foos.example.com",
+		Before: tree(t, `{a: 1}`), After: tree(t, `{a: 1, status: {acceptedNames: {kind: Foo}}}`)})
 	log := l.logger()
 	log.Info("operator starts", "resources", "foos")
 	about := log.WithValues("resource", "foos.v1.example.com", "namespace", "default", "name", "web", "handler", "a", "cause", "create")

@@ -22,12 +22,9 @@ func TestItIsNoClusterAsItSays(t *testing.T) {
 	s.awaits(`^deployments/home +web +created$`)
 	const rule = `{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}`
 	for _, missing := range []struct{ what, object string }{
-		{"admission webhooks", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: never}, webhooks: [
-			{name: never.example.com, clientConfig: {url: "https://127.0.0.1:1"}, failurePolicy: Fail, sideEffects: None, admissionReviewVersions: [v1], rules: [` + rule + `]}]}`},
 		{"policies", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: never}, spec: {
 			matchConstraints: {resourceRules: [` + rule + `]}, validations: [{expression: "false"}]}}`},
 		{"policies", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: never}, spec: {policyName: never, validationActions: [Deny]}}`},
-		{"quotas", `{apiVersion: v1, kind: ResourceQuota, metadata: {name: never, namespace: default}, spec: {hard: {pods: "0"}}}`},
 		{"autoscalers", `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: never, namespace: default}, spec: {
 			minReplicas: 5, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: home}}}`},
 		{"no containers run", `{apiVersion: v1, kind: Pod, metadata: {name: nowhere, namespace: default}, spec: {containers: [{name: a, image: "nowhere.invalid/nothing:none"}]}}`},

@@ -26,14 +26,16 @@ func (l *lines) wrote(w write) line {
 // controllers are those of the API server in the process.
 const controllers = "controllers"
 
-// own writes the line of a write by the API server itself. Pods and the like have others, and what each namespace has has none.
+// own writes the line of a write by the API server itself. Pods and their kin have others. The objects of each namespace and the
+// status of a CRD have none.
 func (l *lines) own(w server.OwnWrite) {
 	asked := server.Request{Verb: "patch", Resource: w.Resource.WithVersion(""), Namespace: w.Namespace, Name: w.Name}
 	if deleted(w.After) && !deleted(w.Before) {
 		asked.Verb = "delete"
 	}
 	furnished := w.Resource.Group == "" && (asked.Resource.Resource == "serviceaccounts" && w.Name == "default" || w.Name == "kube-root-ca.crt")
-	if !furnished && !staged(w.Before) && !slices.Contains(unseen, w.Resource) {
+	served := w.Resource.Resource == "customresourcedefinitions" && asked.Verb == "patch" && w.After != nil
+	if !furnished && !served && !staged(w.Before) && !slices.Contains(unseen, w.Resource) {
 		l.write(l.wrote(write{Request: asked, by: controllers, code: http.StatusOK, before: w.Before, after: w.After}))
 	}
 }

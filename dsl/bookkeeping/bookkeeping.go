@@ -14,7 +14,7 @@ const Domain = "handwerk.dev"
 // The marks with which the values of operators' annotations begin. They do not depend on the operator's domain, so
 // that operators recognise each other's annotations.
 const (
-	// StateMark is the mark of the annotation with the book of an object.
+	// StateMark is the mark of the annotation with the progress of an object.
 	StateMark = `{"handwerk":`
 	// AppliedMark is the mark of the annotation with the digest of a child's template.
 	AppliedMark = "handwerk:"

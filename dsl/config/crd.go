@@ -24,7 +24,6 @@ func (w *watched) customResource() {
 		return
 	}
 	given := *w.form.Schema
-	given.ObservedGeneration = w.out.ObservedGeneration
 	for _, m := range w.form.Machine.list {
 		given.Machines = append(given.Machines, m.Name)
 	}

@@ -87,6 +87,24 @@ type schedule []handler
 
 const notForSchedule = "is not for a schedule, which has no one object"
 
+// ReadForm fills a resource.
+func (r *resource) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
+	return d.Struct(p, n, r, &form.Others{Elsewhere: removed})
+}
+
+// DescribeForm describes a resource.
+func (*resource) DescribeForm(d *form.Describer) *form.Schema {
+	return d.Struct(reflect.TypeFor[resource]())
+}
+
+// removed says what replaces an option of resources that earlier versions had; empty for other words.
+func removed(name string) string {
+	if name == "observedGeneration" {
+		return "declare status.observedGeneration in the schema; the engine sets it"
+	}
+	return ""
+}
+
 // ReadForm reads handlers without the options that schedules cannot have.
 func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 	return barring(d, p, n, (*[]handler)(s), dsl.ScheduleHandler, notForSchedule)

@@ -79,9 +79,9 @@ func (w *watched) sharedConditions(at path, i int) {
 	}
 }
 
-// holdsBook checks, when the resource's schema is known, that the schema has the fields of a machine's book with
+// holdsBook checks, when the resource's schema is known, that the schema has the fields of a machine's progress with
 // the right types. The API server drops fields that are not in the schema, so the object would start over in each
-// pass; and it refuses fields of another type.
+// reconcile; and it refuses fields of another type.
 func (w *watched) holdsBook(at path, machine string) {
 	w.check(at, at, func(s shape.Schemas) []error {
 		if misfit := lacksBook(s.Self.Schema, machine); misfit != "" {
@@ -91,7 +91,7 @@ func (w *watched) holdsBook(at path, machine string) {
 	})
 }
 
-// lacksBook returns what a schema lacks for a machine's book, and the fields to add; empty if it lacks nothing.
+// lacksBook returns what a schema lacks for a machine's progress, and the fields to add; empty if it lacks nothing.
 func lacksBook(s *spec.Schema, machine string) string {
 	if s == nil {
 		return ""
@@ -136,7 +136,7 @@ func lacksBook(s *spec.Schema, machine string) string {
 	return ""
 }
 
-// fits reports whether a schema accepts a field of the book, by its types, its formats and the fields of its
+// fits reports whether a schema accepts a field of the progress, by its types, its formats and the fields of its
 // elements. A nil schema is unknown, and fits.
 func fits(f crd.BookField, s *spec.Schema) bool {
 	if s == nil {

@@ -12,27 +12,26 @@ import (
 )
 
 type resource struct {
-	Resource           string           `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, as in deployments.v1.apps. Without a version: the one that the API server prefers."`
-	Schema             *crd.Schema      `yaml:"schema" doc:"The schema of a resource of your own: operator crd prints its CRD, operator run --install-crds installs it, and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
-	Resync             time.Duration    `yaml:"resync" doc:"The period after which each object is handled again, changed or not (cause resync). Absent: never."`
-	Workers            int              `yaml:"workers" min:"1" default:"4" doc:"How many objects of the resource are handled at the same time."`
-	Lifecycle          lifecycle        `yaml:"lifecycle" default:"all" doc:"Which handlers of an object run in one pass. all: all that are due, in order, with one write for all of them. oneByOne: the first one that is due; the next one runs after its change is written and seen."`
-	Cache              dsl.CacheProfile `yaml:"cache" default:"compact" doc:"What is held of each object in memory. compact: its JSON, compressed. metadata: its metadata alone; handlers see no spec and no status. live: its key alone; each pass reads the object from the API server."`
-	Keep               []dsl.Path       `yaml:"keep" unique:"true" doc:"For cache compact: the fields to hold, as in spec.replicas, beside metadata, status.conditions and status.observedGeneration. What expressions read, and the fields of typed Go code, must be among them. Default: what the handlers read and set, if all of them are apply and set; else all fields."`
-	Ignore             []dsl.Path       `yaml:"ignore" unique:"true" doc:"Fields whose changes do not count, as in spec.lastSync or metadata.annotations[\"example.com/seen\"]: they run no handler, and old and diff leave them out. A handler that names or reads one itself is a fault. Cause event reports all changes."`
-	Selector           *selector        `yaml:"selector" min:"1" doc:"Which objects the operator sees; the API server selects. Absent: all."`
-	ObservedGeneration bool             `yaml:"observedGeneration" default:"false" doc:"Whether status.observedGeneration belongs to this operator, which then notes there that an object was handled. With cache metadata it is noted in an annotation."`
-	Ready              *bool            `yaml:"ready" doc:"Whether the engine keeps the condition Ready of the objects. Default: true if the resource has a schema, a handler with apply runs for reconcile, and all handlers are known not to set Ready; else false."`
-	Owns               []owned          `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner. Each is its name, or a map that says how it is held. Kinds that apply names need not be here."`
-	Related            []relation       `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
-	Let                lets             `yaml:"let" min:"1" mistaken:"vars,variables,locals,define" doc:"Named expressions, which all expressions of the resource know as variables, as in let: {wanted: self.spec.replicas > 0}. They may use each other. Absent: none."`
-	Machine            machines         `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state is kept in the object's status. It runs before the handlers."`
-	Handlers           []handler        `yaml:"handlers" required:"true" unless:"schedule,daemons,machine,schema" doc:"What to do for each object, in this order. A resource has handlers, daemons, a machine or a schedule; or a schema alone, if its handlers are declared in Go."`
-	Daemons            []attendant      `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers. They start after the first pass over the object, and end when it is deleted or the filters do not match any more."`
-	Schedule           schedule         `yaml:"schedule" doc:"What to do by time (every, pause or cron) for the resource as a whole; the variable objects has all objects. Without leaderElection each process does it."`
+	Resource  string           `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, as in deployments.v1.apps. Without a version: the one that the API server prefers."`
+	Schema    *crd.Schema      `yaml:"schema" doc:"The schema of a resource of your own: operator crd prints its CRD, operator run --install-crds installs it, and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
+	Resync    time.Duration    `yaml:"resync" doc:"The period after which each object is handled again, changed or not (cause resync). Absent: never."`
+	Workers   int              `yaml:"workers" min:"1" default:"4" doc:"How many objects of the resource are handled at the same time."`
+	Lifecycle lifecycle        `yaml:"lifecycle" default:"all" doc:"Which handlers of an object run in one pass. all: all that are due, in order, with one write for all of them. oneByOne: the first one that is due; the next one runs after its change is written and seen."`
+	Cache     dsl.CacheProfile `yaml:"cache" default:"compact" doc:"What is held of each object in memory. compact: its JSON, compressed. metadata: its metadata alone; handlers neither see nor set spec and status. live: its key alone; each pass reads the object from the API server."`
+	Keep      []dsl.Path       `yaml:"keep" unique:"true" doc:"For cache compact: the fields to hold, as in spec.replicas, beside metadata, status.conditions and status.observedGeneration. What expressions read, what set sets, and the fields of typed Go code must be among them; another write by Go fails for good. Default: what the handlers read and set, if all of them are apply and set; else all fields."`
+	Ignore    []dsl.Path       `yaml:"ignore" unique:"true" doc:"Fields whose changes do not count, as in spec.lastSync or metadata.annotations[\"example.com/seen\"]: they run no handler, and old and diff leave them out. A handler that names or reads one itself is a fault. Cause event reports all changes."`
+	Selector  *selector        `yaml:"selector" min:"1" doc:"Which objects the operator sees; the API server selects. Absent: all."`
+	Ready     *bool            `yaml:"ready" doc:"Whether the engine keeps the condition Ready of the objects. Default: true if the resource has a schema, a handler with apply runs for reconcile, and all handlers are known not to set Ready; else false."`
+	Owns      []owned          `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner. Each is its name, or a map that says how it is held. Kinds that apply names need not be here."`
+	Related   []relation       `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
+	Let       lets             `yaml:"let" min:"1" mistaken:"vars,variables,locals,define" doc:"Named expressions, which all expressions of the resource know as variables, as in let: {wanted: self.spec.replicas > 0}. They may use each other. Absent: none."`
+	Machine   machines         `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state is kept in the object's status. It runs before the handlers."`
+	Handlers  []handler        `yaml:"handlers" required:"true" unless:"schedule,daemons,machine,schema" doc:"What to do for each object, in this order. A resource has handlers, daemons, a machine or a schedule; or a schema alone, if its handlers are declared in Go."`
+	Daemons   []attendant      `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers. They start after the first pass over the object, and end when it is deleted or the filters do not match any more."`
+	Schedule  schedule         `yaml:"schedule" doc:"What to do by time (every, pause or cron) for the resource as a whole; the variable objects has all objects. Without leaderElection each process does it."`
 }
 
-// lifecycle says which handlers of an object run in one pass.
+// lifecycle says which handlers of an object run in one reconcile.
 type lifecycle string
 
 const (
@@ -73,7 +72,6 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 		w.out.Lifecycle = dsl.OneByOne
 	}
 	w.out.Cache = w.form.Cache
-	w.out.ObservedGeneration = w.form.ObservedGeneration
 	w.out.Ready = w.form.Ready
 	if w.out.Keep = w.form.Keep; len(w.form.Keep) > 0 {
 		w.out.KeepAt = w.where(w.at.Key("keep"))

@@ -48,7 +48,7 @@ func Describe[T any](r *dsl.Resource, more ...func(*Schema)) {
 		if err := CheckName(r.Name); err != nil {
 			return nil, []*shape.Misfit{{Message: err.Error()}}
 		}
-		s := &Schema{Kind: t.Name(), ObservedGeneration: r.ObservedGeneration, from: t}
+		s := &Schema{Kind: t.Name(), from: t}
 		for _, h := range r.Machines() {
 			s.Machines = append(s.Machines, h.Machine.Name)
 		}

@@ -78,7 +78,7 @@ func (b *builder) root() *apiextensions.JSONSchemaProps {
 		b.typeName(name)
 		b.own(name, steps{"types", name})
 	}
-	root := &apiextensions.JSONSchemaProps{Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{}}
+	root := emptyObject()
 	if b.form.Spec != nil {
 		spec := b.object([]string{"spec"}, steps{"properties", "spec"}, b.form.Spec)
 		if filled, ok := filling(spec); !ok {
@@ -109,16 +109,13 @@ func (b *builder) finishStatus(status *apiextensions.JSONSchemaProps) {
 	if _, has := status.Properties["conditions"]; !has {
 		status.Properties["conditions"] = conditions()
 	}
-	if _, has := status.Properties["observedGeneration"]; !has && b.form.ObservedGeneration {
-		status.Properties["observedGeneration"] = apiextensions.JSONSchemaProps{Type: "integer", Format: "int64"}
-	}
 	b.books(status)
 }
 
 // object makes the schema of an object with fields.
 func (b *builder) object(path []string, to steps, fields Fields) *apiextensions.JSONSchemaProps {
 	b.places[to.key()] = place{path: path}
-	out := &apiextensions.JSONSchemaProps{Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{}}
+	out := emptyObject()
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		field, required := b.field(slices.Concat(path, []string{name}), to.to("properties", name), fields[name])
 		put(out, name, field, required)

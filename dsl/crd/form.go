@@ -30,9 +30,7 @@ type Schema struct {
 	Validation      []Rule   `yaml:"validation" doc:"Rules over the whole object, which the API server checks. A rule over one field is its marker validation."`
 	OpenAPIV3Schema *OpenAPI `yaml:"openAPIV3Schema" doc:"The schema of the whole object in the form that CRDs have, instead of spec, status and types."`
 	Columns         []Column `yaml:"columns" doc:"The columns that kubectl get shows beside the name. The age is added if it is not among them."`
-	// ObservedGeneration adds the field of this name to a status in short form.
-	ObservedGeneration bool `yaml:"-"`
-	// Machines are the names of the resource's machines; one may be empty. The fields of their books are added to a
+	// Machines are the names of the resource's machines; one may be empty. The fields of their progress are added to a
 	// status in short form.
 	Machines []string `yaml:"-"`
 

@@ -119,7 +119,7 @@ func TestStatusHasWhatOperatorsReport(t *testing.T) {
 	}{
 		"no status":                        {crd.Schema{}, []string{"conditions"}},
 		"a status":                         {crd.Schema{Status: fields(t, map[string]any{"url": "string"})}, []string{"conditions", "url"}},
-		"the generation belongs to us":     {crd.Schema{ObservedGeneration: true}, []string{"conditions", "observedGeneration"}},
+		"a status with a generation":       {crd.Schema{Status: fields(t, map[string]any{"observedGeneration": "integer"})}, []string{"conditions", "observedGeneration"}},
 		"conditions of the author's own":   {crd.Schema{Status: fields(t, map[string]any{"conditions": "[]string"})}, []string{"conditions"}},
 		"a schema in Kubernetes' own form": {crd.Schema{OpenAPIV3Schema: whole(t, `{type: object, properties: {status: {type: object, properties: {a: {type: string}}}}}`)}, []string{"a"}},
 	}

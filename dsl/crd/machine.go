@@ -12,14 +12,14 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// BookField is a field of a machine's book in the status.
+// BookField is a field of a machine's progress in the status.
 type BookField struct {
 	Name, Type, Format, Description string
 	// fields are those of the elements of a list.
 	fields []BookField
 }
 
-// Book returns the fields of a machine's book. They are in the status, or below it under the machine's name. See
+// Book returns the fields of a machine's progress. They are in the status, or below it under the machine's name. See
 // [dsl.Machine].
 func Book() []BookField {
 	return []BookField{
@@ -71,7 +71,7 @@ func propertiesFor(fields []BookField) map[string]apiextensions.JSONSchemaProps 
 	return out
 }
 
-// books adds the fields of machines' books to a status in short form. A field of the author's stays as it is if it
+// progress adds the fields of machines' progress to a status in short form. A field of the author's stays as it is if it
 // can hold the value.
 func (b *builder) books(status *apiextensions.JSONSchemaProps) {
 	for _, machine := range b.form.Machines {

@@ -14,78 +14,74 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// The groups of types that markers apply to.
+// Marker is a row of the table of markers.
+type Marker struct {
+	Name string
+	// Value is the type of its value.
+	Value string
+	// Fits are the groups of types that it is for. Nil means every type.
+	Fits []string
+	// Keyword is the keyword of OpenAPI that it sets.
+	Keyword string
+	// Doc describes it for authors.
+	Doc string
+
+	// set checks the value and sets the keyword.
+	set func(s *apiextensions.JSONSchemaProps, keyword string, m *marker) error
+}
+
+// The types of the values of markers.
 const (
-	classText    = "text"
-	classInteger = "integers"
-	classNumber  = "numbers"
-	classBoolean = "booleans"
-	classEither  = "int-or-string and quantity"
-	classList    = "lists"
-	classMap     = "maps"
-	classObject  = "objects"
-	classAny     = "values of any form"
+	valueFlag   = "true or false"
+	valueText   = "text"
+	valueCount  = "whole number"
+	valueLike   = "as the field"
+	valuesLike  = "list of values"
+	valueFields = "list of fields"
 )
 
-func classOf(s *apiextensions.JSONSchemaProps) string {
-	switch {
-	case s.XIntOrString:
-		return classEither
-	case s.Type == "array":
-		return classList
-	case s.Type == "object" && s.AdditionalProperties != nil:
-		return classMap
-	case s.Type == "object":
-		return classObject
-	case s.Type == "integer":
-		return classInteger
-	case s.Type == "number":
-		return classNumber
-	case s.Type == "boolean":
-		return classBoolean
-	case s.Type == "":
-		return classAny
-	default:
-		return classText
+// Keywords that several markers set.
+const (
+	keyRules    = "x-kubernetes-validations"
+	keyListType = "x-kubernetes-list-type"
+)
+
+// Markers returns the table of markers, the most common ones first.
+func Markers() []Marker {
+	scalars, numbers, texts := []string{classText, classInteger, classNumber}, []string{classInteger, classNumber}, []string{classText}
+	lists, maps := []string{classList}, []string{classMap}
+	return []Marker{
+		{"required", valueFlag, nil, "required", "The field must be given.", setFlag(nil)},
+		{"default", valueLike, nil, "default", "The value if the field is absent; JSON for lists and maps.", setDefault},
+		{"description", valueText, nil, "description", "A description of the field.", setKeyword},
+		{"enum", valuesLike, scalars, "enum", "The allowed values, with commas between them.", setEnum},
+		{"minimum", valueLike, numbers, "minimum", "The least value.", setBound},
+		{"maximum", valueLike, numbers, "maximum", "The largest value.", setBound},
+		{"minLength", valueCount, texts, "minLength", "The least number of characters.", setCount},
+		{"maxLength", valueCount, texts, "maxLength", "The largest number of characters.", setCount},
+		{"pattern", valueText, texts, "pattern", "A regular expression that the text matches.", setKeyword},
+		{"format", valueText, texts, "format", "The format of the text, as in ipv4 or uuid.", setKeyword},
+		{"minItems", valueCount, lists, "minItems", "The least number of elements.", setCount},
+		{"maxItems", valueCount, lists, "maxItems", "The largest number of elements.", setCount},
+		{"uniqueItems", valueFlag, lists, keyListType, "Elements differ; short for listType=set.", setFlag(setUnique)},
+		{"listType", valueText, lists, keyListType, "How writers share the list: atomic, set or map.", setListType},
+		{"listMapKey", valueFields, lists, "x-kubernetes-list-map-keys", "The fields that identify an element; they imply listType=map.", setListMapKey},
+		{"minProperties", valueCount, maps, "minProperties", "The least number of entries.", setCount},
+		{"maxProperties", valueCount, maps, "maxProperties", "The largest number of entries.", setCount},
+		{"immutable", valueFlag, nil, keyRules, "The value cannot change.", setFlag(setImmutable)},
+		{"validation", valueText, nil, keyRules, "A CEL expression that must be true of the value, self. A field may have several.", setValidation},
+		{"message", valueText, nil, keyRules, "The message of the API server if the validation before it is false.", setMessage},
 	}
 }
 
-// kindOfMarker says for which types a marker is, which keyword of the schema it sets, and how.
-type kindOfMarker struct {
-	name string
-	fits []string
-	// sets is the keyword of the schema, for places.
-	sets string
-	// many: a field may have several of it.
-	many bool
-	set  func(s *apiextensions.JSONSchemaProps, m *marker) error
-}
-
-// markers returns all markers, the most common ones first.
-func markers() []kindOfMarker {
-	numbers, texts, lists, maps := []string{classInteger, classNumber}, []string{classText}, []string{classList}, []string{classMap}
-	return []kindOfMarker{
-		{name: "required", sets: "required", set: boolean(func(*apiextensions.JSONSchemaProps) {})},
-		{name: "default", sets: "default", set: setDefault},
-		{name: "description", sets: "description", set: func(s *apiextensions.JSONSchemaProps, m *marker) error { s.Description = m.value; return nil }},
-		{name: "enum", sets: "enum", fits: []string{classText, classInteger, classNumber}, set: setEnum},
-		{name: "minimum", sets: "minimum", fits: numbers, set: number(func(s *apiextensions.JSONSchemaProps, n float64) { s.Minimum = &n })},
-		{name: "maximum", sets: "maximum", fits: numbers, set: number(func(s *apiextensions.JSONSchemaProps, n float64) { s.Maximum = &n })},
-		{name: "minLength", sets: "minLength", fits: texts, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MinLength = &n })},
-		{name: "maxLength", sets: "maxLength", fits: texts, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MaxLength = &n })},
-		{name: "pattern", sets: "pattern", fits: texts, set: func(s *apiextensions.JSONSchemaProps, m *marker) error { s.Pattern = m.value; return nil }},
-		{name: "format", sets: "format", fits: texts, set: func(s *apiextensions.JSONSchemaProps, m *marker) error { s.Format = m.value; return nil }},
-		{name: "minItems", sets: "minItems", fits: lists, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MinItems = &n })},
-		{name: "maxItems", sets: "maxItems", fits: lists, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MaxItems = &n })},
-		{name: "uniqueItems", sets: "x-kubernetes-list-type", fits: lists, set: boolean(func(s *apiextensions.JSONSchemaProps) { s.XListType = new("set") })},
-		{name: "listType", sets: "x-kubernetes-list-type", fits: lists, set: setListType},
-		{name: "listMapKey", sets: "x-kubernetes-list-map-keys", fits: lists, set: setListMapKey},
-		{name: "minProperties", sets: "minProperties", fits: maps, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MinProperties = &n })},
-		{name: "maxProperties", sets: "maxProperties", fits: maps, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MaxProperties = &n })},
-		{name: "immutable", sets: "x-kubernetes-validations", set: boolean(setImmutable)},
-		{name: "validation", sets: "x-kubernetes-validations", many: true, set: setValidation},
-		{name: "message", sets: "x-kubernetes-validations", many: true, set: setMessage},
+// markerNamed returns the row of a marker.
+func markerNamed(name string) (row Marker, known bool) {
+	table := Markers()
+	at := slices.IndexFunc(table, func(row Marker) bool { return row.Name == name })
+	if at < 0 {
+		return Marker{}, false
 	}
+	return table[at], true
 }
 
 // mark applies a field's markers. It reports whether the field is required.
@@ -93,19 +89,19 @@ func (b *builder) mark(path []string, to steps, t text, s *apiextensions.JSONSch
 	given := map[string]bool{}
 	for i := range list {
 		m := &list[i]
-		kind, wrong := b.markerFor(m, s, given)
+		row, wrong := b.markerFor(m, s, given)
 		if wrong != "" {
 			b.faultIn(path, t, m.at, wrong)
 			continue
 		}
-		given[kind.name] = true
-		if err := kind.set(s, m); err != nil {
+		given[row.Name] = true
+		if err := row.set(s, row.Keyword, m); err != nil {
 			b.faultIn(path, t, m.places[0], err.Error())
 			continue
 		}
-		required = required || kind.name == "required" && m.value == "true"
-		at := to.to(kind.sets)
-		if kind.sets == "x-kubernetes-validations" && kind.name != "message" {
+		required = required || row.Name == "required" && m.value == "true"
+		at := to.to(row.Keyword)
+		if row.Keyword == keyRules && row.Name != "message" {
 			at = at.to(strconv.Itoa(len(s.XValidations) - 1))
 		}
 		b.places[at.key()] = place{path: path, text: t, at: m.places}
@@ -127,62 +123,28 @@ func (b *builder) markSet(path []string, t text, s *apiextensions.JSONSchemaProp
 	}
 }
 
-// markerFor returns a marker's kind, or says why none fits.
-func (b *builder) markerFor(m *marker, s *apiextensions.JSONSchemaProps, given map[string]bool) (kindOfMarker, string) {
-	all := markers()
-	at := slices.IndexFunc(all, func(k kindOfMarker) bool { return k.name == m.name })
-	if at < 0 {
+// markerFor returns a marker's row, or says why the marker cannot be here.
+func (b *builder) markerFor(m *marker, s *apiextensions.JSONSchemaProps, given map[string]bool) (row Marker, wrong string) {
+	row, known := markerNamed(m.name)
+	if !known {
 		var names []string
-		for _, k := range all {
-			names = append(names, k.name)
+		for _, row := range Markers() {
+			names = append(names, row.Name)
 		}
-		return kindOfMarker{}, form.Unknown("marker", m.name, names)
+		return row, form.Unknown("marker", m.name, names)
 	}
-	kind := all[at]
-	if given[m.name] && !kind.many {
-		return kind, "the marker " + m.name + " is there twice"
+	if given[m.name] && m.name != "validation" && m.name != "message" {
+		return row, "the marker " + m.name + " is there twice"
 	}
-	if c := classOf(s); kind.fits != nil && !slices.Contains(kind.fits, c) {
+	if c := classOf(s); row.Fits != nil && !slices.Contains(row.Fits, c) {
 		hint := ""
-		if c == classList && slices.Contains(kind.fits, classOf(s.Items.Schema)) {
+		if c == classList && slices.Contains(row.Fits, classOf(s.Items.Schema)) {
 			hint = "; for the elements of a list, give them a type under types"
 			if b.form.from != nil {
 				hint = "; for the elements of a list, give them a type with a method SchemaText"
 			}
 		}
-		return kind, fmt.Sprintf("%s is for %s, not for %s%s", m.name, strings.Join(kind.fits, " and "), c, hint)
+		return row, fmt.Sprintf("%s is for %s, not for %s%s", m.name, strings.Join(row.Fits, " and "), c, hint)
 	}
-	return kind, ""
-}
-
-func boolean(set func(*apiextensions.JSONSchemaProps)) func(*apiextensions.JSONSchemaProps, *marker) error {
-	return func(s *apiextensions.JSONSchemaProps, m *marker) error {
-		if m.value == "true" {
-			set(s)
-		}
-		_, err := scalar(classBoolean, m)
-		return err
-	}
-}
-
-func number(set func(*apiextensions.JSONSchemaProps, float64)) func(*apiextensions.JSONSchemaProps, *marker) error {
-	return func(s *apiextensions.JSONSchemaProps, m *marker) error {
-		if _, err := scalar(classOf(s), m); err != nil {
-			return err
-		}
-		n, err := strconv.ParseFloat(m.value, 64)
-		set(s, n)
-		return err
-	}
-}
-
-func length(set func(*apiextensions.JSONSchemaProps, int64)) func(*apiextensions.JSONSchemaProps, *marker) error {
-	return func(s *apiextensions.JSONSchemaProps, m *marker) error {
-		n, err := strconv.ParseInt(m.value, 10, 64)
-		if err != nil || n < 0 {
-			return fmt.Errorf("want an integer that is not negative, found %s", form.Quoted(m.value))
-		}
-		set(s, n)
-		return nil
-	}
+	return row, ""
 }

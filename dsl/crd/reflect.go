@@ -57,7 +57,7 @@ func familiar(t reflect.Type) *apiextensions.JSONSchemaProps {
 // wholeType makes the schema of the whole object from its Go type.
 func (b *builder) wholeType() *apiextensions.JSONSchemaProps {
 	b.beside()
-	root := &apiextensions.JSONSchemaProps{Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{}}
+	root := emptyObject()
 	if t := b.form.from; t.Kind() != reflect.Struct {
 		b.fault(nil, "want a struct with the fields of the object, found the type %s", t)
 	} else {
@@ -70,7 +70,7 @@ func (b *builder) wholeType() *apiextensions.JSONSchemaProps {
 	}
 	status, has := root.Properties["status"]
 	if !has || status.Type != "object" || status.Properties == nil {
-		status = apiextensions.JSONSchemaProps{Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{}}
+		status = *emptyObject()
 	}
 	status.Default = nil // it never gets a default
 	b.finishStatus(&status)
@@ -92,7 +92,7 @@ func (b *builder) structure(path []string, to steps, t reflect.Type) *apiextensi
 	if _, known := b.places[to.key()]; !known {
 		b.places[to.key()] = place{path: path}
 	}
-	out := &apiextensions.JSONSchemaProps{Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{}}
+	out := emptyObject()
 	names, fields := form.JSONFields(t)
 	slices.Sort(names)
 	for _, name := range names {
@@ -150,8 +150,8 @@ func (t text) typed() bool {
 	if end < 0 {
 		end = len(t)
 	}
-	marker := end < len(t) && t[end] == '=' || slices.ContainsFunc(markers(), func(k kindOfMarker) bool { return k.name == string(t[:end]) })
-	return len(t) > 0 && !marker
+	_, known := markerNamed(string(t[:end]))
+	return len(t) > 0 && !known && (end == len(t) || t[end] != '=')
 }
 
 // jsonOptions returns the options in a field's json tag.
@@ -219,7 +219,7 @@ func (b *builder) kind(path []string, to steps, t reflect.Type) *apiextensions.J
 		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 			return &apiextensions.JSONSchemaProps{Type: "string", Format: "byte"}
 		}
-		return b.list(path, to, t)
+		return listOf(b.reflected(path, to.to("items"), t.Elem()))
 	}
 	if t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 {
 		return integer(t)
@@ -246,16 +246,6 @@ func integer(t reflect.Type) *apiextensions.JSONSchemaProps {
 	return out
 }
 
-// list makes the schema of a list type.
-func (b *builder) list(path []string, to steps, t reflect.Type) *apiextensions.JSONSchemaProps {
-	element := b.reflected(path, to.to("items"), t.Elem())
-	if element == nil {
-		return nil
-	}
-	element.Default = nil // it cannot take effect here
-	return &apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: element}}
-}
-
 // mapping makes the schema of a map type.
 func (b *builder) mapping(path []string, to steps, t reflect.Type) *apiextensions.JSONSchemaProps {
 	if t.Key().Kind() != reflect.String {
@@ -265,10 +255,5 @@ func (b *builder) mapping(path []string, to steps, t reflect.Type) *apiextension
 	if t.Elem().Kind() == reflect.Interface {
 		return builtin("object")
 	}
-	element := b.reflected(path, to.to("additionalProperties"), t.Elem())
-	if element == nil {
-		return nil
-	}
-	element.Default = nil // it cannot take effect here
-	return &apiextensions.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: element}}
+	return mapOf(b.reflected(path, to.to("additionalProperties"), t.Elem()))
 }

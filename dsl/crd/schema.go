@@ -19,15 +19,14 @@
 // and maps. Spec is required when one of its fields must be given, and otherwise gets a default like any object;
 // status never gets one.
 //
-// A status in short form, also one without fields, has conditions, because operators report there. It has
-// observedGeneration only when the operator claims that field: otherwise no one would set it, and clients would
-// wait for it for ever.
+// A status in short form, also one without fields, has conditions, because operators report there.
 package crd
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -188,41 +187,15 @@ func Objects(crd map[string]any) (schema.GroupVersionKind, *spec.Schema, error) 
 	}
 	version := given.Spec.Versions[0]
 	kind := schema.GroupVersionKind{Group: given.Spec.Group, Version: version.Name, Kind: given.Spec.Names.Kind}
-	s, err := internalForm(version.Schema.OpenAPIV3Schema)
+	root, b := version.Schema.OpenAPIV3Schema, &builder{form: &Schema{}, places: map[string]place{}}
+	if root.Properties == nil {
+		root.Properties = map[string]apiextensions.JSONSchemaProps{}
+	}
+	root.Properties["apiVersion"], root.Properties["kind"] = *builtin("string"), *builtin("string")
+	root.Properties["metadata"] = *b.structure(nil, nil, reflect.TypeFor[metav1.ObjectMeta]())
+	s, err := internalForm(root)
 	if err != nil {
 		return kind, nil, err
 	}
-	out := s.ToKubeOpenAPI()
-	if out.Properties == nil {
-		out.Properties = map[string]spec.Schema{}
-	}
-	out.Properties["apiVersion"] = *spec.StringProperty()
-	out.Properties["kind"] = *spec.StringProperty()
-	out.Properties["metadata"] = metadata()
-	return kind, out, nil
-}
-
-// metadata returns the schema of an object's metadata.
-func metadata() spec.Schema {
-	flag, number, text, at := *spec.BooleanProperty(), *spec.Int64Property(), *spec.StringProperty(), *spec.DateTimeProperty()
-	owner := object(map[string]spec.Schema{
-		"apiVersion": text, "kind": text, "name": text, "uid": text, "controller": flag, "blockOwnerDeletion": flag,
-	})
-	manager := object(map[string]spec.Schema{
-		"manager": text, "operation": text, "apiVersion": text, "time": at, "fieldsType": text, "subresource": text,
-		"fieldsV1": *spec.MapProperty(nil),
-	})
-	return object(map[string]spec.Schema{
-		"name": text, "generateName": text, "namespace": text, "selfLink": text, "uid": text, "resourceVersion": text,
-		"generation": number, "creationTimestamp": at, "deletionTimestamp": at, "deletionGracePeriodSeconds": number,
-		"labels": *spec.MapProperty(&text), "annotations": *spec.MapProperty(&text),
-		"ownerReferences": *spec.ArrayProperty(&owner), "finalizers": *spec.ArrayProperty(&text),
-		"managedFields": *spec.ArrayProperty(&manager),
-	})
-}
-
-func object(properties map[string]spec.Schema) spec.Schema {
-	out := spec.Schema{}
-	out.Type, out.Properties = spec.StringOrArray{"object"}, properties
-	return out
+	return kind, s.ToKubeOpenAPI(), nil
 }

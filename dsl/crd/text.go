@@ -76,7 +76,7 @@ func (t text) marker(i int) (m marker, end int, wrong *mistake) {
 		return m, i, &mistake{i, "want a marker such as required=true, found " + form.Quoted(string(t[i:]))}
 	case i >= len(t) || t[i] != '=':
 		hint := "name=value"
-		if m.name == "required" || m.name == "immutable" || m.name == "uniqueItems" {
+		if row, _ := markerNamed(m.name); row.Value == valueFlag {
 			hint = m.name + "=true"
 		}
 		return m, i, &mistake{m.at, "the marker " + form.Quoted(m.name) + " has no value (want " + hint + ", without spaces around =)"}

@@ -67,14 +67,33 @@ func (b *builder) typed(path []string, to steps, t text, typ string, at int) *ap
 	}
 	name := strings.TrimLeft(strings.TrimPrefix(typ, prefix), " ")
 	element := b.typed(path, to.to(word), t, name, at+len(typ)-len(name))
+	if word == "items" {
+		return listOf(element)
+	}
+	return mapOf(element)
+}
+
+// listOf returns the schema of a list; nil if its element has a fault. A default of the element has no effect there.
+func listOf(element *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
 	if element == nil {
 		return nil
 	}
-	element.Default = nil // a type may have a default, but it cannot take effect here
-	if word == "items" {
-		return &apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: element}}
+	element.Default = nil
+	return &apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: element}}
+}
+
+// mapOf returns the schema of a map; nil if its element has a fault. A default of the element has no effect there.
+func mapOf(element *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
+	if element == nil {
+		return nil
 	}
+	element.Default = nil
 	return &apiextensions.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: element}}
+}
+
+// emptyObject returns the schema of an object without fields.
+func emptyObject() *apiextensions.JSONSchemaProps {
+	return &apiextensions.JSONSchemaProps{Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{}}
 }
 
 // named makes the schema of a type that has a name.

@@ -16,6 +16,42 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
+// The groups of types that markers apply to.
+const (
+	classText    = "text"
+	classInteger = "integers"
+	classNumber  = "numbers"
+	classBoolean = "booleans"
+	classEither  = "int-or-string and quantity"
+	classList    = "lists"
+	classMap     = "maps"
+	classObject  = "objects"
+	classAny     = "values of any form"
+)
+
+func classOf(s *apiextensions.JSONSchemaProps) string {
+	switch {
+	case s.XIntOrString:
+		return classEither
+	case s.Type == "array":
+		return classList
+	case s.Type == "object" && s.AdditionalProperties != nil:
+		return classMap
+	case s.Type == "object":
+		return classObject
+	case s.Type == "integer":
+		return classInteger
+	case s.Type == "number":
+		return classNumber
+	case s.Type == "boolean":
+		return classBoolean
+	case s.Type == "":
+		return classAny
+	default:
+		return classText
+	}
+}
+
 // scalar reads a marker's value as one of its field's type, in JSON.
 func scalar(c string, m *marker) (json.RawMessage, error) {
 	switch c {
@@ -52,7 +88,49 @@ func scalar(c string, m *marker) (json.RawMessage, error) {
 	return json.Marshal(m.value)
 }
 
-func setDefault(s *apiextensions.JSONSchemaProps, m *marker) error {
+// assign sets a keyword to a value of JSON.
+func assign(s *apiextensions.JSONSchemaProps, keyword string, value any) error {
+	raw, err := json.Marshal(map[string]any{keyword: value})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, s)
+}
+
+func setKeyword(s *apiextensions.JSONSchemaProps, keyword string, m *marker) error {
+	return assign(s, keyword, m.value)
+}
+
+func setBound(s *apiextensions.JSONSchemaProps, keyword string, m *marker) error {
+	raw, err := scalar(classOf(s), m)
+	if err != nil {
+		return err
+	}
+	return assign(s, keyword, raw)
+}
+
+func setCount(s *apiextensions.JSONSchemaProps, keyword string, m *marker) error {
+	n, err := strconv.ParseInt(m.value, 10, 64)
+	if err != nil || n < 0 {
+		return fmt.Errorf("want an integer that is not negative, found %s", form.Quoted(m.value))
+	}
+	return assign(s, keyword, n)
+}
+
+// setFlag calls a function if the value is true.
+func setFlag(set func(*apiextensions.JSONSchemaProps)) func(*apiextensions.JSONSchemaProps, string, *marker) error {
+	return func(s *apiextensions.JSONSchemaProps, _ string, m *marker) error {
+		if m.value == "true" && set != nil {
+			set(s)
+		}
+		_, err := scalar(classBoolean, m)
+		return err
+	}
+}
+
+func setUnique(s *apiextensions.JSONSchemaProps) { s.XListType = new("set") }
+
+func setDefault(s *apiextensions.JSONSchemaProps, _ string, m *marker) error {
 	c, read := classOf(s), scalar
 	if c == classList || c == classMap || c == classObject {
 		read = structured
@@ -81,7 +159,7 @@ func structured(c string, m *marker) (json.RawMessage, error) {
 	return json.Marshal(value)
 }
 
-func setEnum(s *apiextensions.JSONSchemaProps, m *marker) error {
+func setEnum(s *apiextensions.JSONSchemaProps, _ string, m *marker) error {
 	var seen []string
 	for word := range strings.SplitSeq(m.value, ",") {
 		word = strings.TrimSpace(word)
@@ -101,7 +179,7 @@ func setEnum(s *apiextensions.JSONSchemaProps, m *marker) error {
 	return nil
 }
 
-func setListType(s *apiextensions.JSONSchemaProps, m *marker) error {
+func setListType(s *apiextensions.JSONSchemaProps, _ string, m *marker) error {
 	words := []string{"atomic", "set", "map"}
 	if !slices.Contains(words, m.value) {
 		return errors.New(form.Unknown("list type", m.value, words))
@@ -110,7 +188,7 @@ func setListType(s *apiextensions.JSONSchemaProps, m *marker) error {
 	return nil
 }
 
-func setListMapKey(s *apiextensions.JSONSchemaProps, m *marker) error {
+func setListMapKey(s *apiextensions.JSONSchemaProps, _ string, m *marker) error {
 	items := s.Items.Schema
 	for key := range strings.SplitSeq(m.value, ",") {
 		key = strings.TrimSpace(key)
@@ -132,13 +210,13 @@ func setImmutable(s *apiextensions.JSONSchemaProps) {
 	s.XValidations = append(s.XValidations, apiextensions.ValidationRule{Rule: "self == oldSelf", Message: "it must not be changed"})
 }
 
-func setValidation(s *apiextensions.JSONSchemaProps, m *marker) error {
+func setValidation(s *apiextensions.JSONSchemaProps, _ string, m *marker) error {
 	s.XValidations = append(s.XValidations, apiextensions.ValidationRule{Rule: m.value})
 	return nil
 }
 
 // setMessage sets the message of the rule before it.
-func setMessage(s *apiextensions.JSONSchemaProps, m *marker) error {
+func setMessage(s *apiextensions.JSONSchemaProps, _ string, m *marker) error {
 	last := len(s.XValidations) - 1
 	if last < 0 || s.XValidations[last].Message != "" {
 		return errors.New("a message stands behind the validation that it is for")

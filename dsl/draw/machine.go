@@ -14,11 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Machine draws a machine: its states and transitions. Faulty machines are drawn, too: an edge to an unknown state
-// is left out.
-func Machine(m *dsl.Machine, title string) Drawing { return machine(m, title, nil) }
-
-// machine draws a machine. The map made has the children that are made in each state.
+// machine draws a machine: its states and transitions. Faulty machines are drawn, too: an edge to an unknown state is
+// left out. The map made has the children that are made in each state.
 func machine(m *dsl.Machine, title string, made map[string][]string) Drawing {
 	taken := ids{}
 	whole := states(m.States, made, m.Initial, "new", taken)

@@ -26,7 +26,7 @@ func Mermaid(drawings []Drawing) string {
 // mermaidWidth is the width in pixels from which Mermaid breaks lines itself. Boxes are narrower.
 const mermaidWidth = 400
 
-// mermaid writes a flowchart.
+// mermaid writes a flowchart, also for a machine: Mermaid's state diagrams have no dashed lines.
 func (d Drawing) mermaid(out *strings.Builder) {
 	direction := map[bool]string{true: "LR", false: "TB"}[d.Across]
 	fmt.Fprintf(out, "%%%%{init: {\"flowchart\": {\"wrappingWidth\": %d}}}%%%%\nflowchart %s\n", mermaidWidth, direction)

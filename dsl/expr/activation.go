@@ -32,7 +32,7 @@ type Scope struct {
 	// Lets keeps the values of lets from one evaluation to others with the same inputs. Nil means that each evaluation, and each
 	// template, works them out once.
 	Lets *LetValues
-	// Room limits the result; several evaluations may share a room. Nil means [MostRendered] for each.
+	// Room limits the result; several evaluations may share a room. Nil means mostRendered for each.
 	Room *Room
 	// Unready, when set, is called for each object for which ready() is false, in the order of evaluation.
 	Unready func(dsl.Readiness)
@@ -42,7 +42,7 @@ type Scope struct {
 
 func (s Scope) room() *Room {
 	if s.Room == nil {
-		return NewRoom(MostRendered)
+		return NewRoom(mostRendered)
 	}
 	return s.Room
 }

@@ -6,7 +6,7 @@
 // The language is that of admission policies and CRDs in Kubernetes, with the same libraries and the same cost
 // limit for one evaluation. The variables are self (the object), old (the essence that was handled last, null if
 // that is not kept), diff (a list of {op, path, old, new}), cause (a string), event (for the cause event its type,
-// as ADDED), params (the handler's parameters), now (the time of the pass), children (by the names they are made
+// as ADDED), params (the handler's parameters), now (the time of the reconcile), children (by the names they are made
 // under: an object, or a list if there may be several), related (by the names of the relations, in the same form),
 // indexes (by name: always a list of the values under a key) and handlers (what came of them, by their ids: a map of
 // state, message, attempts and, if there is one, nextTry). A missing child or related object is an empty map.

@@ -56,7 +56,7 @@ func (functions) ProgramOptions() []cel.ProgramOption {
 // hash returns a short digest. Equal values have equal digests: JSON sorts the keys of maps, and has one form for
 // whole numbers.
 func hash(v ref.Val) ref.Val {
-	value, err := plainValue(v, NewRoom(MostRendered))
+	value, err := plainValue(v, NewRoom(mostRendered))
 	if err != nil {
 		return types.NewErr("hash(): %v", err)
 	}

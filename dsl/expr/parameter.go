@@ -87,7 +87,7 @@ func (l *let) unfit(value ref.Val) error {
 	if l.Parameter == nil || l.Parameter.Fits == nil {
 		return nil
 	}
-	plain, err := plainValue(value, NewRoom(MostRendered))
+	plain, err := plainValue(value, NewRoom(mostRendered))
 	if err != nil {
 		return err
 	}

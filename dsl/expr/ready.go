@@ -20,7 +20,7 @@ import (
 func ready(v ref.Val) (dsl.Readiness, ref.Val) {
 	var object map[string]any
 	if v != types.NullValue {
-		value, err := plainValue(v, NewRoom(MostRendered))
+		value, err := plainValue(v, NewRoom(mostRendered))
 		if err != nil {
 			return dsl.Readiness{}, types.NewErr("ready(): %v", err)
 		}

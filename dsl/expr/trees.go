@@ -50,7 +50,7 @@ func trees() []cel.EnvOption {
 
 // tree returns a value of a function's argument as a plain one; nil for an absent optional.
 func tree(function string, v ref.Val) (any, ref.Val) {
-	value, err := plainValue(v, NewRoom(MostRendered))
+	value, err := plainValue(v, NewRoom(mostRendered))
 	if err != nil {
 		return nil, types.NewErr("%s(): %v", function, err)
 	}

@@ -166,9 +166,9 @@ func copied(value any, room *Room) (any, error) {
 const (
 	// MostOfAnObject is etcd's default limit for a request (--max-request-bytes). Objects cannot be larger.
 	MostOfAnObject = 3 << 19
-	// MostRendered is the limit if a [Scope] has no Room: for an expression, or for a template with all its
+	// mostRendered is the limit if a [Scope] has no Room: for an expression, or for a template with all its
 	// expressions.
-	MostRendered = 32 << 20
+	mostRendered = 32 << 20
 )
 
 // ErrTooLarge is wrapped by the errors of evaluations whose result exceeds the room. They are permanent: the result

@@ -42,7 +42,7 @@ func Call(who string, code func()) error {
 	return c.err
 }
 
-// call is a call of code in a goroutine. It is a single allocation, because each pass makes several calls.
+// call is a call of code in a goroutine. It is a single allocation, because each reconcile makes several calls.
 type call struct {
 	code func()
 	err  error

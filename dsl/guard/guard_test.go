@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestCall holds how a call of code ends, and that it costs little: each pass makes some.
+// TestCall holds how a call of code ends, and that it costs little: each reconcile makes some.
 func TestCall(t *testing.T) {
 	for name, tt := range map[string]struct {
 		code  func()

@@ -65,7 +65,7 @@ func (k *Kept) Lacks(path []string) (lacks, part bool) {
 // Leaves is the message that something is left out, with advice.
 func (k *Kept) Leaves(what string) string {
 	if k.Metadata {
-		return fmt.Sprintf("%s does not hold %s", k, what)
+		return fmt.Sprintf("%s does not hold %s: take cache compact, with keep", k, what)
 	}
 	if k.Reader != "" {
 		return fmt.Sprintf("handler %s does not say that it reads %s: add %[2]s to its Reads", k.Reader, what)

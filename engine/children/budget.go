@@ -18,7 +18,7 @@ const (
 	unspecified = 512 << 20
 )
 
-// Budget is what passes may take together. Its methods may be called at any time from any goroutine.
+// Budget is what reconciles may take together. Its methods may be called at any time from any goroutine.
 type Budget struct {
 	most, small int
 
@@ -28,13 +28,13 @@ type Budget struct {
 	// waits are in the order in which they came. Ready are the shares of those that were woken.
 	waits []waiter
 	ready map[Who]*Share
-	// senior is the share that may grow past what there is, so that one pass always comes to its end. Returned is closed when
+	// senior is the share that may grow past what there is, so that one reconcile always comes to its end. Returned is closed when
 	// a share is returned.
 	senior   *Share
 	returned chan struct{}
 }
 
-// Who is an object whose pass takes a share.
+// Who is an object whose reconcile takes a share.
 type Who struct{ Resource, Namespace, Name string }
 
 type waiter struct {
@@ -43,7 +43,7 @@ type waiter struct {
 	wake  func()
 }
 
-// Share is what one pass has of a budget.
+// Share is what one reconcile has of a budget.
 type Share struct {
 	budget *Budget
 	who    Who
@@ -118,7 +118,7 @@ func (b *Budget) admitLocked(asks Who) (woken []func()) {
 	return woken
 }
 
-// Waits reports whether a pass waits for its share.
+// Waits reports whether a reconcile waits for its share.
 func (b *Budget) Waits(who Who) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,7 +142,7 @@ func (b *Budget) Drop(resource string) {
 	}
 }
 
-// Grow makes the share larger, until Shrink. Where there is too little left it waits, with its worker, until others have returned
+// Grow makes the share larger, until shrink. Where there is too little left it waits, with its worker, until others have returned
 // theirs: one of those that wait so goes on, once it has nothing else to give back itself. It ends with the context. A nil
 // share has no bound.
 func (s *Share) Grow(ctx context.Context, bytes int) error {
@@ -175,8 +175,8 @@ func (s *Share) Grow(ctx context.Context, bytes int) error {
 	}
 }
 
-// Shrink gives back all or a part of what the share has grown by. It is called once for each Grow.
-func (s *Share) Shrink(bytes int) {
+// shrink gives back some or all of the bytes of a Grow. It is called once for each Grow.
+func (s *Share) shrink(bytes int) {
 	if s != nil {
 		s.give(bytes, false)
 	}
@@ -213,7 +213,7 @@ func (s *Share) give(bytes int, all bool) {
 	}
 }
 
-// Grown is by how much the share has grown at most, zero where it stayed small: it is what the next pass over the object is to
+// Grown is by how much the share has grown at most, zero where it stayed small: it is what the next reconcile over the object is to
 // expect.
 func (s *Share) Grown() int {
 	if s == nil {

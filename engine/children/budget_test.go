@@ -93,11 +93,11 @@ func TestOneThatGrowsGoesOn(t *testing.T) {
 		if err := one.Grow(ended, mega); !errors.Is(err, context.Canceled) {
 			t.Errorf("it grows once more, and has something to give back: %v", err)
 		}
-		one.Shrink(32 * mega)
+		one.shrink(32 * mega)
 		if err := one.Grow(ended, mega); err != nil {
 			t.Errorf("it does not grow, and has nothing to give back: %v", err)
 		}
-		one.Shrink(mega)
+		one.shrink(mega)
 		if err := two.Grow(ended, mega); !errors.Is(err, context.Canceled) {
 			t.Errorf("the other one grows, too: %v", err)
 		}

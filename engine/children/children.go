@@ -40,7 +40,7 @@ func (c *children) Shared() dsl.Children {
 }
 
 // How many times as much memory as a child's values it takes while it is applied: as the request and the answer, which are read and
-// built piece by piece; and until the pass ends: as it is wanted, and as it is.
+// built piece by piece; and until the reconcile ends: as it is wanted, and as it is.
 const (
 	inFlight = 6
 	held     = 2
@@ -80,11 +80,11 @@ func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstruct
 	if err := s.family.kinds.listed("applying "+w.place().People(), w.feed); err != nil {
 		return nil, err
 	}
-	size := book.WeightOf(w.object.Object)
+	size := progress.WeightOf(w.object.Object)
 	if err := s.pass.Share.Grow(ctx, inFlight*size); err != nil {
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
 	}
-	defer s.pass.Share.Shrink((inFlight - held) * size)
+	defer s.pass.Share.shrink((inFlight - held) * size)
 	live, err := w.ready(ctx)
 	if err == nil {
 		err = w.confirmOwner(ctx, live)
@@ -162,13 +162,13 @@ func awaitsEnd(place ownership.Place) error {
 
 // locate finds where an object of this kind goes, in this namespace if it has one. Only an unowned child may be of a
 // kind that is not declared, or not readable: there is no feed then.
-func (f *Family) locate(ctx context.Context, o *unstructured.Unstructured, namespace string, spec dsl.ChildSpec) (*feed.Feed, catalog.Resource, error) {
+func (f *Family) locate(ctx context.Context, o *unstructured.Unstructured, namespace string, spec dsl.ChildSpec) (*source.Source, discovery.Resource, error) {
 	gvk := o.GroupVersionKind()
 	kind, err := f.kinds.declared(gvk, namespace)
 	if err == nil {
 		return kind, kind.Resource(), nil
 	}
-	var served catalog.Resource
+	var served discovery.Resource
 	if spec.Ownership == dsl.Unowned {
 		served, err = f.settings.Catalog.KindOf(ctx, gvk)
 	}
@@ -214,7 +214,7 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 
 // recreate deletes a child that is to be recreated, and says why in the log; exactly means only if it still has the version that
 // was read. The error says what is waited for.
-func (c *children) recreate(ctx context.Context, f *feed.Feed, live *unstructured.Unstructured, exactly bool, why string) error {
+func (c *children) recreate(ctx context.Context, f *source.Source, live *unstructured.Unstructured, exactly bool, why string) error {
 	if err := c.deleteChild(ctx, f, live.DeepCopy(), metav1.DeletePropagationBackground, exactly, why); err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 }
 
 // release cuts a child loose from its owner.
-func (c *children) release(ctx context.Context, f *feed.Feed, found *unstructured.Unstructured) error {
+func (c *children) release(ctx context.Context, f *source.Source, found *unstructured.Unstructured) error {
 	with, gvr := c.session.family.settings, f.Resource().GVR
 	result, err := apply.Release(ctx, c.session.owner(), with.Host.Client(gvr, found.GetNamespace()), with.Operator.Name, found)
 	if result != nil {
@@ -288,7 +288,7 @@ func (c *children) release(ctx context.Context, f *feed.Feed, found *unstructure
 // deleteChild deletes a child, if it still is that object. For the rest of the pass it is one that
 // is being deleted. Exactly means only in the version that is given: somebody may be about to leave it behind, as kubectl delete
 // --cascade=orphan does with children that nothing but their owner reference ties to the owner.
-func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructured.Unstructured, how metav1.DeletionPropagation, exactly bool, why string) error {
+func (c *children) deleteChild(ctx context.Context, f *source.Source, o *unstructured.Unstructured, how metav1.DeletionPropagation, exactly bool, why string) error {
 	if o.GetDeletionTimestamp() != nil {
 		return nil
 	}

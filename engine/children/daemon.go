@@ -42,30 +42,30 @@ func (c Children) now() *Reader {
 	return c.Family.Begin(p).Reader()
 }
 
-// aside answers where there is no pass.
+// aside answers where there is no reconcile.
 type aside struct{ log logr.Logger }
 
 func (a aside) Log() logr.Logger { return a.log }
 
 func (aside) Undecided(string, schema.GroupKind) string { return "" }
 
-// Missed is that of a pass.
+// Missed is that of a reconcile.
 func (c Children) Missed() (bool, error) { return c.now().Missed() }
 
-// Stale is that of a pass.
+// Stale is that of a reconcile.
 func (c Children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
 	return c.now().Stale(ctx, desired, spec)
 }
 
-// All is that of a pass.
+// All is that of a reconcile.
 func (c Children) All() ([]dsl.ChildObject, error) { return c.now().All() }
 
-// Get is that of a pass.
+// Get is that of a reconcile.
 func (c Children) Get(resource, name string) (*unstructured.Unstructured, error) {
 	return c.now().Get(resource, name)
 }
 
-// List is that of a pass.
+// List is that of a reconcile.
 func (c Children) List(resource string) ([]*unstructured.Unstructured, error) {
 	return c.now().List(resource)
 }

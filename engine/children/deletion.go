@@ -93,11 +93,11 @@ func (d *deletion) incomplete() bool {
 	return s.family.Retired.Searching() ||
 		d.alone && (d.blind() || s.family.kinds.current() != nil) || // a record that was lost does not list those that stay
 		d.owner.Record != nil && s.family.kinds.settled("") != nil ||
-		!s.pass.Gone && len(s.unconfirmed.places()) > 0 // the next pass looks for them
+		!s.pass.Gone && len(s.unconfirmed.places()) > 0 // the next reconcile looks for them
 }
 
 // listed returns the owner's children among the objects of a feed, unless all of them are left to the garbage collector.
-func (d *deletion) listed(kind *feed.Feed) []*unstructured.Unstructured {
+func (d *deletion) listed(kind *source.Source) []*unstructured.Unstructured {
 	some := false
 	for _, mark := range d.owner.Marks() {
 		for _, o := range kind.OwnedBy(mark) {
@@ -112,7 +112,7 @@ func (d *deletion) listed(kind *feed.Feed) []*unstructured.Unstructured {
 }
 
 // end does with a child what its policy says, and reports whether the owner has to wait for it.
-func (d *deletion) end(ctx context.Context, kind *feed.Feed, o *unstructured.Unstructured) (open bool, err error) {
+func (d *deletion) end(ctx context.Context, kind *source.Source, o *unstructured.Unstructured) (open bool, err error) {
 	spec, _ := d.session.owner().Spec(o)
 	if spec.OnDelete == dsl.OrphanChild {
 		return false, d.release(ctx, kind, o)
@@ -141,7 +141,7 @@ func (d *deletion) endAbsent(ctx context.Context, place ownership.Place) (again 
 func (d *deletion) endUnwatched(ctx context.Context, place ownership.Place) (again time.Duration, open bool, err error) {
 	with := d.session.family.settings
 	served, err := with.Catalog.KindOf(ctx, place.Kind.WithVersion(""))
-	if errors.Is(err, catalog.ErrMissing) {
+	if errors.Is(err, discovery.ErrMissing) {
 		return d.endUnserved(ctx, place)
 	}
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
@@ -200,7 +200,7 @@ func (d *deletion) deleteUnwatched(ctx context.Context, at schema.GroupVersionRe
 // blind reports whether the children of some kind cannot be seen. Where that may last, the owner has an Event about it.
 func (d *deletion) blind() bool {
 	err := d.session.family.kinds.complete()
-	if unread, is := errors.AsType[*feed.UnreadError](err); is && (unread.Phase == feed.Unserved || unread.Phase == feed.Forbidden) {
+	if unread, is := errors.AsType[*source.UnreadError](err); is && (unread.Phase == source.Unserved || unread.Phase == source.Forbidden) {
 		d.warn(err.Error())
 	}
 	return err != nil

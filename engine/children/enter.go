@@ -31,7 +31,7 @@ func (r *ownerRecord) enterChild(ctx context.Context, w *wanted, live *unstructu
 }
 
 // enter writes places and which children are there into the owner's record, unless it has them. The
-// same write leaves out former children. A server that refuses is asked once in a pass.
+// same write leaves out former children. A server that refuses is asked once in a reconcile.
 func (r *ownerRecord) enter(ctx context.Context, titles map[ownership.Place]string) error {
 	r.turn.Lock()
 	defer r.turn.Unlock()
@@ -74,7 +74,7 @@ func (r *ownerRecord) unentered(err error) error {
 	return fmt.Errorf("entering children of %s %s into its record: %w", r.pass.Object.GetKind(), r.pass.Key, err)
 }
 
-// ensure reads the owner when an earlier pass got no answer to a write of the record: the cache may show the record before it.
+// ensure reads the owner when an earlier reconcile got no answer to a write of the record: the cache may show the record before it.
 func (r *ownerRecord) ensure(ctx context.Context) error {
 	r.mu.Lock()
 	unsure := r.pass.Memory.unsure && !r.pass.Gone
@@ -104,7 +104,7 @@ func (r *ownerRecord) strike(ctx context.Context, place ownership.Place) error {
 	return nil
 }
 
-// write changes the owner's record. What the pass writes later goes to the owner as it is then. After a conflict the record is worked
+// write changes the owner's record. What the reconcile writes later goes to the owner as it is then. After a conflict the record is worked
 // out from the owner's new state: the cache may be late, and another process may have entered something.
 func (r *ownerRecord) write(ctx context.Context, change func(known *ownership.Record) *ownership.Record) error {
 	var next knownRecord
@@ -151,9 +151,9 @@ func (r *ownerRecord) encode(record *ownership.Record, owner *unstructured.Unstr
 	if err != nil {
 		return "", err
 	}
-	if over := len(text) - book.Room(owner.GetAnnotations(), r.family.names.keys.Record); over > 0 {
+	if over := len(text) - progress.Room(owner.GetAnnotations(), r.family.names.keys.Record); over > 0 {
 		return "", dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer children that are labelled, or stay when it is deleted",
-			book.MostOfAll+over, book.MostOfAll))
+			progress.MostOfAll+over, progress.MostOfAll))
 	}
 	return text, nil
 }

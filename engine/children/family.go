@@ -29,11 +29,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// Box is what keeps what comes up for owners between passes; see [inbox.Box].
-type Box interface {
+// Inbox is what keeps what comes up for owners between reconciles; see [inbox.Inbox].
+type Inbox interface {
 	ChildSeen(owner inbox.Key, ev watch.Event, idle bool)
 	Echo(owner inbox.Key, w inbox.Write, e inbox.Echo)
-	Departs(key inbox.Key, uid types.UID) bool
+	IsDeleting(key inbox.Key, uid types.UID) bool
 	Wake(uid types.UID)
 	Grant()
 }
@@ -47,15 +47,15 @@ type Settings struct {
 	Log      logr.Logger
 	Metrics  *ops.Metrics
 	Events   *events.Recorder
-	Catalog  *catalog.Catalog
+	Catalog  *discovery.Catalog
 	Renewer  *apply.Renewer
-	Box      Box
+	Box      Inbox
 	Register *prune.Register
 	// Ending knows the namespaces that are being deleted.
 	Ending *notfound.Namespaces
 	// Own is the feed of the owners, and Feeds make those of kinds of children.
-	Own   *feed.Feed
-	Feeds *feed.Factory
+	Own   *source.Source
+	Feeds *source.Factory
 	Host  Host
 }
 
@@ -68,8 +68,8 @@ type Host interface {
 	// Refusal says why there can be no child at a place: the operator keeps it for itself. It is nil elsewhere.
 	Refusal(gvr schema.GroupVersionResource, key cache.ObjectName) error
 	// Feeds are all feeds of the resource, those of children among them.
-	Feeds() []*feed.Feed
-	// Announce is called for each write to an object, by a pass over the one with this key: the written one may have
+	Feeds() []*source.Source
+	// Announce is called for each write to an object, by a reconcile over the one with this key: the written one may have
 	// passes of its own.
 	Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
 }
@@ -92,7 +92,7 @@ func New(s Settings) *Family {
 	f := &Family{settings: s, names: namesOf(s.Operator), looks: looksOf(s.Operator, s.Resource), renamer: patch.NewRenamer(s.Operator), kinds: kinds{own: s.Own}}
 	for name, of := range s.Resource.Owned() {
 		handler := &kindHandler{family: f}
-		handler.feed = s.Feeds.New(feed.Settings{
+		handler.feed = s.Feeds.New(source.Settings{
 			Name: name, Kind: of, Source: watch.Source{Form: cached.FormOf(s.Resource.HeldOwned(name))},
 			Log: s.Log.WithValues("child", name.String()), Handler: handler,
 		})
@@ -109,21 +109,21 @@ func New(s Settings) *Family {
 // kindHandler handles the events of children of one kind.
 type kindHandler struct {
 	family *Family
-	feed   *feed.Feed
+	feed   *source.Source
 }
 
-// OnEvent implements [feed.Handler].
+// OnEvent implements [source.Handler].
 func (k *kindHandler) OnEvent(ev watch.Event) {
 	if !k.family.kinds.repeats(k.feed) {
 		k.family.Seen(k.feed, ev)
 	}
 }
 
-// Grant implements [feed.Handler].
+// Grant implements [source.Handler].
 func (k *kindHandler) Grant() { k.family.settings.Box.Grant() }
 
 // Kinds are the feeds of the kinds that the resource owns.
-func (f *Family) Kinds() []*feed.Feed { return f.kinds.feeds }
+func (f *Family) Kinds() []*source.Source { return f.kinds.feeds }
 
 // Owns reports whether a kind is one that the resource owns, as far as the API server's discovery is known.
 func (f *Family) Owns(kind schema.GroupKind) bool { return f.kinds.owns(kind) }
@@ -147,7 +147,7 @@ func (f *Family) epoch(owner inbox.Key) uint64 {
 
 // Seen takes an event of an object that may be a child: its owner is looked at again, unless its handlers do not look at
 // what has changed. An object that changed owners is news for both.
-func (f *Family) Seen(kind *feed.Feed, ev watch.Event) {
+func (f *Family) Seen(kind *source.Source, ev watch.Event) {
 	defer f.settings.Box.Wake(ev.UID)
 	owner, before := f.ownerKey(kind, ev.Object), f.ownerKey(kind, ev.Old)
 	kind.Found(ev.Key)
@@ -169,7 +169,7 @@ func (f *Family) lives(owner inbox.Key) bool {
 // controls it, or, where none does, the one that its owner label and annotation name together. That
 // one may have another uid, and be the next object of the owner's name. Where what o says does not
 // count by itself, the owner's record must list it: anybody can write the rest, and wake others with it.
-func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
+func (f *Family) ownerKey(kind *source.Source, o *cached.Object) *inbox.Key {
 	if o == nil {
 		return nil
 	}
@@ -195,14 +195,14 @@ func (f *Family) labels(key inbox.Key, name ownership.Place, label string) bool 
 		return true
 	}
 	owner, found := f.settings.Own.Get(key)
-	return found && string(owner.GetUID()) == label || f.settings.Box.Departs(key, types.UID(label))
+	return found && string(owner.GetUID()) == label || f.settings.Box.IsDeleting(key, types.UID(label))
 }
 
 // Look is how long it is until children that could not be read are looked at again.
 func (f *Family) Look() time.Duration {
 	for _, kind := range f.kinds.feeds {
 		if len(kind.Informers("")) > 0 && kind.Readable("") != nil {
-			return feed.ListingLook
+			return source.ListingLook
 		}
 	}
 	return inbox.Patience

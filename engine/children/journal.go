@@ -25,20 +25,20 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// Write is a write of a pass. One that several caches have to show is there once for each.
+// Write is a write of a reconcile. One that several caches have to show is there once for each.
 type Write struct {
-	// Write is what a cache has to show before the next pass begins. Its Cache is nil where none does.
+	// Write is what a cache has to show before the next reconcile begins. Its Cache is nil where none does.
 	inbox.Write
 	// Content distinguishes the write from others; see [breaker.Content].
 	Content uint32
-	// Handler wrote it; empty for the pass itself. Turn is how many handlers had had their turn in the pass with it.
+	// Handler wrote it; empty for the reconcile itself. Turn is how many handlers had had their turn in the reconcile with it.
 	Handler string
 	Turn    int
 	// Child: it is a child that was written. Made: the object was not there before.
 	Child, Made bool
 }
 
-// journal has what a pass writes. The next pass waits until the caches show it. Its methods may be called by several goroutines.
+// journal has what a reconcile writes. The next reconcile waits until the caches show it. Its methods may be called by several goroutines.
 type journal struct {
 	family *Family
 	pass   *Pass
@@ -49,14 +49,14 @@ type journal struct {
 	awaited bool
 }
 
-// all returns what the pass has written so far.
+// all returns what the reconcile has written so far.
 func (j *journal) all() []Write {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.writes)
 }
 
-// note notes a write, for which the next pass waits. It holds even when this pass fails: what was sent was sent.
+// note notes a write, for which the next reconcile waits. It holds even when this reconcile fails: what was sent was sent.
 func (j *journal) note(w Write) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -72,7 +72,7 @@ func (j *journal) note(w Write) {
 }
 
 // noteAll notes a write for each cache that has to show it.
-func (j *journal) noteAll(w Write, caches []*feed.Feed, o *unstructured.Unstructured) {
+func (j *journal) noteAll(w Write, caches []*source.Source, o *unstructured.Unstructured) {
 	wrote := j.pass.Walk.Wrote
 	if w.Made {
 		wrote = j.pass.Walk.Made
@@ -89,19 +89,19 @@ func (j *journal) noteAll(w Write, caches []*feed.Feed, o *unstructured.Unstruct
 }
 
 // writeTo is a write that the cache of a feed has to show.
-func (j *journal) writeTo(f *feed.Feed, o *unstructured.Unstructured) inbox.Write {
+func (j *journal) writeTo(f *source.Source, o *unstructured.Unstructured) inbox.Write {
 	return inbox.Write{
 		Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Gone: notfound.With(o), Own: f == j.family.settings.Own,
 	}
 }
 
 // echoes notes a write to a child, so that its event does not count as a change by others.
-func (j *journal) echoes(f *feed.Feed, o *unstructured.Unstructured) {
+func (j *journal) echoes(f *source.Source, o *unstructured.Unstructured) {
 	j.family.settings.Box.Echo(j.pass.Key, j.writeTo(f, o), inbox.EchoOf(o))
 }
 
 // noteGone notes a deletion.
-func (j *journal) noteGone(w Write, f *feed.Feed, key cache.ObjectName, uid types.UID) {
+func (j *journal) noteGone(w Write, f *source.Source, key cache.ObjectName, uid types.UID) {
 	w.Write = inbox.Write{Cache: f, Key: key, UID: uid, Own: f == j.family.settings.Own}
 	w.Content = crc32.ChecksumIEEE([]byte(uid))
 	j.pass.Walk.Wrote(breaker.Version{UID: uid})
@@ -114,14 +114,14 @@ func (j *journal) count(target ops.Target) {
 }
 
 // written notes a handler's write.
-func (j *journal) written(w Write, target ops.Target, caches []*feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+func (j *journal) written(w Write, target ops.Target, caches []*source.Source, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	j.count(target)
 	j.family.settings.Host.Announce(j.pass.Key, gvr, o)
 	j.noteAll(w, caches, o)
 }
 
 // showing are the feeds whose informers may show an object.
-func (j *journal) showing(gvr schema.GroupVersionResource, o *unstructured.Unstructured) (out []*feed.Feed) {
+func (j *journal) showing(gvr schema.GroupVersionResource, o *unstructured.Unstructured) (out []*source.Source) {
 	for _, f := range j.family.settings.Host.Feeds() {
 		h := f.Informer(o.GetNamespace())
 		if f.Resource().GVR == gvr && h != nil && h.Selects(cache.MetaObjectToName(o), o.GetLabels()) {
@@ -131,20 +131,20 @@ func (j *journal) showing(gvr schema.GroupVersionResource, o *unstructured.Unstr
 	return out
 }
 
-// Writes returns what the pass has written so far, its handlers and itself.
+// Writes returns what the reconcile has written so far, its handlers and itself.
 func (s *Session) Writes() []Write { return s.journal.all() }
 
-// Wrote notes a write of the pass to its own object.
+// Wrote notes a write of the reconcile to its own object.
 func (s *Session) Wrote(result patch.Result) { s.record.wrote(result) }
 
-// Await makes the next pass wait for a version of its object that somebody else wrote.
+// Await makes the next reconcile wait for a version of its object that somebody else wrote.
 func (s *Session) Await(live *unstructured.Unstructured) { s.journal.await(live) }
 
 // wroteOwner notes a write to the owner.
 func (j *journal) wroteOwner(result patch.Result) {
 	j.family.settings.Metrics.Wrote(j.family.settings.Resource.Name.String(), result.Status, result.Whole)
 	if result.Status || result.Whole {
-		j.noteAll(Write{}, []*feed.Feed{j.family.settings.Own}, result.Object)
+		j.noteAll(Write{}, []*source.Source{j.family.settings.Own}, result.Object)
 	}
 }
 
@@ -155,7 +155,7 @@ func (j *journal) await(live *unstructured.Unstructured) {
 	}})
 }
 
-// WroteOther notes a handler's write to an object that is no child, and says so in the log. The next pass waits for
+// WroteOther notes a handler's write to an object that is no child, and says so in the log. The next reconcile waits for
 // it where the resource's own informers show it.
 func (s *Session) WroteOther(handler string, deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s.journal.written(Write{Handler: handler, Made: deed == apply.Created}, ops.Other, s.journal.showing(gvr, o), gvr, o)
@@ -182,17 +182,17 @@ func (c *Reader) write() Write {
 }
 
 // wrote notes a child as it was written, and says so.
-func (c *children) wrote(f *feed.Feed, deed apply.Deed, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+func (c *children) wrote(f *source.Source, deed apply.Deed, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s := c.session
 	s.lister.keep(id{gvr, cache.MetaObjectToName(o)}, o)
 	c.noted(f, gvr, o, deed == apply.Created)
 	c.say(deed, o, detail)
 }
 
-// noted notes a write to a child: the next pass waits for it, and its event is no news. That of an unowned one never is. There is
+// noted notes a write to a child: the next reconcile waits for it, and its event is no news. That of an unowned one never is. There is
 // no feed for a child of a kind that is not declared. Made: it was not there before.
-func (c *Reader) noted(f *feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured, made bool) {
-	caches := []*feed.Feed{f}
+func (c *Reader) noted(f *source.Source, gvr schema.GroupVersionResource, o *unstructured.Unstructured, made bool) {
+	caches := []*source.Source{f}
 	if f == nil {
 		caches = c.session.journal.showing(gvr, o)
 	}

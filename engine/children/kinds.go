@@ -22,15 +22,15 @@ import (
 // kinds are the kinds of the children of a resource's objects.
 type kinds struct {
 	// own is the feed of the owners, and feeds are those of the kinds that the resource owns.
-	own   *feed.Feed
-	feeds []*feed.Feed
+	own   *source.Source
+	feeds []*source.Source
 	// retired are kinds that the resource does not own any more.
 	retired *prune.Retired
 }
 
 // named returns the feed of an owned resource; nil where the resource is not declared.
-func (k *kinds) named(name dsl.ResourceName) *feed.Feed {
-	if i := slices.IndexFunc(k.feeds, func(each *feed.Feed) bool { return each.Is(name) }); i >= 0 {
+func (k *kinds) named(name dsl.ResourceName) *source.Source {
+	if i := slices.IndexFunc(k.feeds, func(each *source.Source) bool { return each.Is(name) }); i >= 0 {
 		return k.feeds[i]
 	}
 	return nil
@@ -38,14 +38,14 @@ func (k *kinds) named(name dsl.ResourceName) *feed.Feed {
 
 // repeats reports whether a feed that was declared by kind brings in what another one, declared by
 // name, does already: the plural of a kind is not always what one would guess.
-func (k *kinds) repeats(kind *feed.Feed) bool {
-	return kind.ByKind() && slices.ContainsFunc(k.feeds, func(other *feed.Feed) bool {
+func (k *kinds) repeats(kind *source.Source) bool {
+	return kind.ByKind() && slices.ContainsFunc(k.feeds, func(other *source.Source) bool {
 		return !other.ByKind() && other.Serves(kind.Resource().GVR)
 	})
 }
 
 // all yields each kind's feed once, if the feed knows the objects of its kind.
-func (k *kinds) all(yield func(*feed.Feed) bool) {
+func (k *kinds) all(yield func(*source.Source) bool) {
 	for _, kind := range k.feeds {
 		if kind.Known() && !k.repeats(kind) && !yield(kind) {
 			return
@@ -100,8 +100,8 @@ func (k *kinds) settled(what string) error {
 // listed returns an error while the caches of owners, or of children of one kind, may be those of before the API server's versions
 // went back. An owner of that time wants other children. And a child that is not in the cache may be there: each one would cost
 // a creation that meets a conflict, and a read. Kind is nil for a child that is in no cache.
-func (k *kinds) listed(what string, kind *feed.Feed) error {
-	for _, source := range []*feed.Feed{k.own, kind} {
+func (k *kinds) listed(what string, kind *source.Source) error {
+	for _, source := range []*source.Source{k.own, kind} {
 		if source != nil && source.Behind() {
 			return watch.Behind(what, source.Name().String())
 		}
@@ -111,7 +111,7 @@ func (k *kinds) listed(what string, kind *feed.Feed) error {
 
 // declared returns the feed of the owned resource that serves this kind, once its objects in the
 // namespace can be read.
-func (k *kinds) declared(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
+func (k *kinds) declared(kind schema.GroupVersionKind, namespace string) (*source.Source, error) {
 	for _, each := range k.feeds {
 		if !each.Known() || each.Resource().GroupKind() != kind.GroupKind() {
 			continue
@@ -130,7 +130,7 @@ func (k *kinds) declared(kind schema.GroupVersionKind, namespace string) (*feed.
 }
 
 // present is declared for what is there already, and may be of a kind that the resource does not own any more.
-func (k *kinds) present(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
+func (k *kinds) present(kind schema.GroupVersionKind, namespace string) (*source.Source, error) {
 	for each := range k.all {
 		if each.Resource().GroupKind() == kind.GroupKind() {
 			return each, each.Readable(namespace)
@@ -156,7 +156,7 @@ func (k *kinds) claimed(owner ownership.Owner, place ownership.Place) (there, kn
 }
 
 // shows returns the feed that has the objects of a place's kind, and the informer that has the place; both are nil if no kind of the family has it.
-func (k *kinds) shows(place ownership.Place) (*feed.Feed, *watch.Handle) {
+func (k *kinds) shows(place ownership.Place) (*source.Source, *watch.Handle) {
 	for kind := range k.all {
 		if kind.Resource().GroupKind() == place.Kind {
 			return kind, kind.Informer(place.Namespace)
@@ -177,7 +177,7 @@ func (k *kinds) unknown() error {
 
 // owns reports whether a kind is one that the resource owns, as far as the API server's discovery is known.
 func (k *kinds) owns(kind schema.GroupKind) bool {
-	return slices.ContainsFunc(k.feeds, func(declared *feed.Feed) bool {
+	return slices.ContainsFunc(k.feeds, func(declared *source.Source) bool {
 		return declared.OfKind() == kind || declared.Known() && declared.Resource().GroupKind() == kind
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
@@ -62,11 +62,11 @@ func (h handler) OnEvent(ev watch.Event) { h(ev) }
 func (handler) Grant() {}
 
 // configMaps returns a feed of these config maps in namespace far that is not running yet, and a client to change them.
-func configMaps(t *testing.T, on handler, there ...runtime.Object) (*feed.Feed, dynamic.ResourceInterface) {
+func configMaps(t *testing.T, on handler, there ...runtime.Object) (*source.Source, dynamic.ResourceInterface) {
 	t.Helper()
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "ConfigMapList"}, there...)
-	served, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: configMapsServed{}})
+	served, err := clientdiscovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: configMapsServed{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +74,13 @@ func configMaps(t *testing.T, on handler, there ...runtime.Object) (*feed.Feed, 
 	reviews.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}, nil
 	})
-	var f *feed.Feed
+	var f *source.Source
 	set := watch.New(watch.Settings{Dynamic: client, Changed: func(src watch.Source, _ watch.State) { f.WatchChanged(src.GVR) }})
 	t.Cleanup(set.Close)
-	f = feed.New(feed.Cluster{
-		Watches: set, Catalog: catalog.New(served, client, reviews.AuthorizationV1()), Scope: feed.NewScope(feed.ScopeSettings{Of: dsl.Scope{Namespaces: []string{"far"}}}),
+	f = source.New(source.Cluster{
+		Watches: set, Catalog: discovery.New(served, client, reviews.AuthorizationV1()), Scope: source.NewScope(source.ScopeSettings{Of: dsl.Scope{Namespaces: []string{"far"}}}),
 		Outages: transport.NewOutages(logr.Discard()),
-	}, feed.Settings{Name: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Handler: on})
+	}, source.Settings{Name: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Handler: on})
 	return f, client.Resource(gvr).Namespace("far")
 }
 
@@ -100,7 +100,7 @@ func TestAChildIsGoneWhenItsOwnerWasNotified(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // the cache has lost it, and its owner is being notified
-		r, place := &kinds{own: &feed.Feed{}, feeds: []*feed.Feed{f}, retired: prune.NewRetired(prune.RetiredSettings{})}, ownership.PlaceOf(configMap())
+		r, place := &kinds{own: &source.Source{}, feeds: []*source.Source{f}, retired: prune.NewRetired(prune.RetiredSettings{})}, ownership.PlaceOf(configMap())
 		if _, known := r.claimed(ownership.Owner{}, place); known {
 			t.Error("the child counts as gone before its owner was notified")
 		}

@@ -26,25 +26,25 @@ type id struct {
 	key cache.ObjectName
 }
 
-// lister reads the children of an owner: as the pass has applied them, or as the caches have them. Its zero value has no child that
-// the pass applied.
+// lister reads the children of an owner: as the reconcile has applied them, or as the caches have them. Its zero value has no child that
+// the reconcile applied.
 type lister struct {
 	mu sync.Mutex
-	// applied are children as the pass leaves them.
+	// applied are children as the reconcile leaves them.
 	applied map[id]*unstructured.Unstructured
 }
 
-// get returns a child as the pass has applied it, or as the cache of its feed has it if it has one; nil where neither does. It
+// get returns a child as the reconcile has applied it, or as the cache of its feed has it if it has one; nil where neither does. It
 // is a private copy.
-func (l *lister) get(f *feed.Feed, which id) *unstructured.Unstructured {
+func (l *lister) get(f *source.Source, which id) *unstructured.Unstructured {
 	if applied := l.kept(which); applied != nil {
 		return applied.DeepCopy()
 	}
 	return l.show(f, which)
 }
 
-// show is get for those who do not change what they get: a child that the pass has applied is not copied.
-func (l *lister) show(f *feed.Feed, which id) *unstructured.Unstructured {
+// show is get for those who do not change what they get: a child that the reconcile has applied is not copied.
+func (l *lister) show(f *source.Source, which id) *unstructured.Unstructured {
 	if applied := l.kept(which); applied != nil {
 		return applied
 	}
@@ -57,14 +57,14 @@ func (l *lister) show(f *feed.Feed, which id) *unstructured.Unstructured {
 	return nil
 }
 
-// kept returns a child as the pass has applied it, nil where it has not.
+// kept returns a child as the reconcile has applied it, nil where it has not.
 func (l *lister) kept(which id) *unstructured.Unstructured {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.applied[which]
 }
 
-// keep keeps a child as the pass leaves it. The child must not be changed any more.
+// keep keeps a child as the reconcile leaves it. The child must not be changed any more.
 func (l *lister) keep(which id, o *unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,10 +74,10 @@ func (l *lister) keep(which id, o *unstructured.Unstructured) {
 	l.applied[which] = o
 }
 
-// has reports whether the pass has applied a child.
+// has reports whether the reconcile has applied a child.
 func (l *lister) has(which id) bool { return l.kept(which) != nil }
 
-// empty reports whether the pass has applied no child.
+// empty reports whether the reconcile has applied no child.
 func (l *lister) empty() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +103,7 @@ func (l *lister) staleRank(all []dsl.ChildObject) map[types.UID]int {
 	return out
 }
 
-// some reports whether a function holds for some child that the pass has applied.
+// some reports whether a function holds for some child that the reconcile has applied.
 func (l *lister) some(holds func(*unstructured.Unstructured) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +115,7 @@ func (l *lister) some(holds func(*unstructured.Unstructured) bool) bool {
 	return false
 }
 
-// matching returns the children that the pass has applied and that a function selects. Shares: they are not copied.
+// matching returns the children that the reconcile has applied and that a function selects. Shares: they are not copied.
 func (l *lister) matching(selects func(*unstructured.Unstructured) bool, shares bool) (out []*unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +133,7 @@ func (l *lister) matching(selects func(*unstructured.Unstructured) bool, shares 
 
 // list returns the owner's children among the objects of a feed, sorted. Shares: they are as show returns them. Skips, when set,
 // selects cached objects to leave out.
-func (l *lister) list(f *feed.Feed, owner ownership.Owner, shares bool, skips func(*cached.Object) bool) (out []*unstructured.Unstructured) {
+func (l *lister) list(f *source.Source, owner ownership.Owner, shares bool, skips func(*cached.Object) bool) (out []*unstructured.Unstructured) {
 	gvr, keys, read := f.Resource().GVR, map[cache.ObjectName]bool{}, l.get
 	if shares {
 		read = l.show

@@ -27,7 +27,7 @@ type Member struct {
 	Object *unstructured.Unstructured
 }
 
-// Members returns the owner's children, as the caches and this pass have them, and what else its record lists, sorted. Where the
+// Members returns the owner's children, as the caches and this reconcile have them, and what else its record lists, sorted. Where the
 // children of a kind cannot be seen, those that the record lists are without an object.
 func (s *Session) Members() (out []Member) {
 	owner := s.owner()

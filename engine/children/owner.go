@@ -23,20 +23,20 @@ type ownerWriter struct {
 	pass   *Pass
 
 	mu sync.Mutex
-	// base is the owner as the pass has written it so far.
+	// base is the owner as the reconcile has written it so far.
 	base *unstructured.Unstructured
-	// holds: something has to be done about children of this pass before the owner goes.
+	// holds: something has to be done about children of this reconcile before the owner goes.
 	holds bool
 }
 
-// get returns the owner as the pass has written it so far.
+// get returns the owner as the reconcile has written it so far.
 func (w *ownerWriter) get() *unstructured.Unstructured {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.base
 }
 
-// set notes the owner as the pass has written it.
+// set notes the owner as the reconcile has written it.
 func (w *ownerWriter) set(base *unstructured.Unstructured) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,7 +50,7 @@ func (w *ownerWriter) need() {
 	w.holds = true
 }
 
-// marks returns the marks that put the finalizer on an owner, if children of this pass need it and the owner lacks it.
+// marks returns the marks that put the finalizer on an owner, if children of this reconcile need it and the owner lacks it.
 func (w *ownerWriter) marks(owner *unstructured.Unstructured) patch.Marks {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -41,7 +41,7 @@ func TestTheFinalizerOfChildren(t *testing.T) {
 	}
 }
 
-// TestAnAppliedChildIsCopiedForThoseWhoMayChangeIt holds that the pass's child is read before the one in the cache, and is copied but for
+// TestAnAppliedChildIsCopiedForThoseWhoMayChangeIt holds that the reconcile's child is read before the one in the cache, and is copied but for
 // those who say that they do not change it.
 func TestAnAppliedChildIsCopiedForThoseWhoMayChangeIt(t *testing.T) {
 	var l lister

@@ -20,7 +20,7 @@ import (
 )
 
 // Sight enters the kinds of the owner's children into the register that it does not have: somebody deleted it, or the right to write
-// it was missing. The next pass tries again after a failure.
+// it was missing. The next reconcile tries again after a failure.
 func (s *Session) Sight(ctx context.Context) {
 	with, owner := s.family.settings, s.owner()
 	for _, kind := range s.family.kinds.feeds {
@@ -51,7 +51,7 @@ func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, ow
 	return s.family.sweeper.Sweep(ctx, s.pass.Sweep, p, unsure)
 }
 
-// sweep is [prune.Pass] for a session.
+// sweep is [prune.Run] for a session.
 type sweep struct {
 	session *Session
 	span    *transport.Span

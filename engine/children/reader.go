@@ -52,14 +52,14 @@ func (c *Reader) note(err error) error {
 	return err
 }
 
-// Get returns one child from the cache, or as this pass has applied it.
+// Get returns one child from the cache, or as this reconcile has applied it.
 func (c *Reader) Get(resource, name string) (*unstructured.Unstructured, error) {
 	_, found, err := c.get(resource, name)
 	return found, err
 }
 
 // get is Get that returns the child's feed, too. The name is namespace/name where it is not in the owner's.
-func (c *Reader) get(resource, name string) (*feed.Feed, *unstructured.Unstructured, error) {
+func (c *Reader) get(resource, name string) (*source.Source, *unstructured.Unstructured, error) {
 	f, err := c.declared(resource)
 	if err != nil {
 		return nil, nil, err
@@ -78,7 +78,7 @@ func (c *Reader) get(resource, name string) (*feed.Feed, *unstructured.Unstructu
 }
 
 // declared returns the feed of an owned resource, once its objects in the owner's namespace can be read.
-func (c *Reader) declared(resource string) (*feed.Feed, error) {
+func (c *Reader) declared(resource string) (*source.Source, error) {
 	name, err := dsl.ParseResourceName(resource)
 	if err != nil {
 		return nil, dsl.Permanent(err)
@@ -89,7 +89,7 @@ func (c *Reader) declared(resource string) (*feed.Feed, error) {
 	return nil, dsl.Permanent(fmt.Errorf("reading children: %s is not declared with owns", resource))
 }
 
-// List returns the children of a resource from the cache, or as this pass has applied them.
+// List returns the children of a resource from the cache, or as this reconcile has applied them.
 func (c *Reader) List(resource string) ([]*unstructured.Unstructured, error) {
 	f, err := c.declared(resource)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *Reader) List(resource string) ([]*unstructured.Unstructured, error) {
 }
 
 // All returns the children that were applied with names. It fails rather than leave some out, for
-// what it does not return is taken to be gone. Of those with one name, those come first that this pass has applied.
+// what it does not return is taken to be gone. Of those with one name, those come first that this reconcile has applied.
 func (c *Reader) All() ([]dsl.ChildObject, error) { return c.all(nil) }
 
 // all is All without cached objects that a function selects.
@@ -108,7 +108,7 @@ func (c *Reader) all(skips func(*cached.Object) bool) ([]dsl.ChildObject, error)
 	if err := s.family.kinds.complete(); err != nil {
 		return nil, c.note(err)
 	}
-	// unowned ones are known to the pass that applied them alone
+	// unowned ones are known to the reconcile that applied them alone
 	found := s.lister.matching(func(o *unstructured.Unstructured) bool { return owner.Forgets(o) }, c.shares)
 	for kind := range s.family.kinds.all {
 		found = append(found, s.lister.list(kind, owner, c.shares, skips)...)

@@ -39,8 +39,8 @@ func TestReadersNoteWhatTheyCouldNotRead(t *testing.T) {
 						go f.Run(t.Context())
 						synctest.Wait()
 					}
-					own := feed.New(feed.Cluster{}, feed.Settings{})
-					of := &Family{settings: Settings{Own: own}, kinds: kinds{own: own, feeds: []*feed.Feed{f}, retired: prune.NewRetired(prune.RetiredSettings{})}}
+					own := source.New(source.Cluster{}, source.Settings{})
+					of := &Family{settings: Settings{Own: own}, kinds: kinds{own: own, feeds: []*source.Source{f}, retired: prune.NewRetired(prune.RetiredSettings{})}}
 					c := of.Begin(Pass{Object: &unstructured.Unstructured{Object: configMap().Object}, Memory: &Memory{}}).Reader()
 					undeclared := test.resource != "configmaps.v1" && call != "all"
 					if err := read(c); dsl.IsPermanent(err) != undeclared || (err != nil) != (test.failed || undeclared) || c.Failed() != test.failed {

@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 )
 
-// knownRecord is what this process knows of an owner's record from one pass to the next.
+// knownRecord is what this process knows of an owner's record from one reconcile to the next.
 type knownRecord struct {
 	// record is the owner's, nil where there is none, and text the annotation as it is stored. An object that is no child any
 	// more is taken out of the record at once, and written when there is something to write.
@@ -26,11 +26,11 @@ type knownRecord struct {
 	since uint64
 	// alone: next is written also where nothing else is to be written.
 	alone bool
-	// closed: a pass was finished since there is a record, so what was there before is in it.
+	// closed: a reconcile was finished since there is a record, so what was there before is in it.
 	closed bool
 }
 
-// ownerRecord is the owner's record of children in one pass: it is read, enters children before they are applied, and loses those
+// ownerRecord is the owner's record of children in one reconcile: it is read, enters children before they are applied, and loses those
 // that are gone. Its methods may be called by several goroutines.
 type ownerRecord struct {
 	family      *Family
@@ -45,9 +45,9 @@ type ownerRecord struct {
 
 	mu    sync.Mutex // guards what follows, and what the memory has of it
 	known knownRecord
-	// entering are the places that this pass enters into the record; true while nothing was known to be there when it was entered.
+	// entering are the places that this reconcile enters into the record; true while nothing was known to be there when it was entered.
 	entering map[ownership.Place]bool
-	// lost: a write of the record by an earlier pass got no answer, and the owner has not been read since.
+	// lost: a write of the record by an earlier reconcile got no answer, and the owner has not been read since.
 	lost bool
 	// fault is why the server did not take the record.
 	fault error
@@ -98,7 +98,7 @@ func (r *ownerRecord) observe(owner *unstructured.Unstructured) {
 	r.unconfirmed.addAll(now.Without(known...))
 }
 
-// reportLost logs places that somebody else has taken out of the record. At the end of the pass, the log also names
+// reportLost logs places that somebody else has taken out of the record. At the end of the reconcile, the log also names
 // objects there with the label of a child.
 func (r *ownerRecord) reportLost(lost *ownership.Record) {
 	if lost.Empty() {
@@ -157,7 +157,7 @@ func (r *ownerRecord) retain(targets []ownership.Target) {
 	r.known.record, r.known.next, r.known.since, r.known.alone = record, text, r.family.epoch(r.pass.Key), true
 }
 
-// keep makes later passes know the record, also where this one fails. The lock is held.
+// keep makes later reconciles know the record, also where this one fails. The lock is held.
 func (r *ownerRecord) keep() {
 	r.pass.Memory.record = nil
 	if r.known.record != nil || r.known.text != "" { // one that cannot be read is not read again in each pass
@@ -166,7 +166,7 @@ func (r *ownerRecord) keep() {
 	}
 }
 
-// wrote notes a write of the pass to its own object, which may have brought another record.
+// wrote notes a write of the reconcile to its own object, which may have brought another record.
 func (r *ownerRecord) wrote(result patch.Result) {
 	r.journal.wroteOwner(result)
 	if result.Status || result.Whole {
@@ -174,7 +174,7 @@ func (r *ownerRecord) wrote(result patch.Result) {
 	}
 }
 
-// answered takes the record from the owner as the server returned it after a write of the pass.
+// answered takes the record from the owner as the server returned it after a write of the reconcile.
 func (r *ownerRecord) answered(owner *unstructured.Unstructured) {
 	r.observe(owner)
 	r.mu.Lock()

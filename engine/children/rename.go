@@ -77,7 +77,7 @@ func (s *Session) Rename(ctx context.Context) error {
 	return nil
 }
 
-func (s *Session) rename(ctx context.Context, kind *feed.Feed, o *cached.Object) error {
+func (s *Session) rename(ctx context.Context, kind *source.Source, o *cached.Object) error {
 	which := id{kind.Resource().GVR, cache.MetaObjectToName(o)}
 	if s.lister.has(which) || !s.family.renamer.Finds(o) {
 		return nil
@@ -88,10 +88,10 @@ func (s *Session) rename(ctx context.Context, kind *feed.Feed, o *cached.Object)
 
 // move moves the marks of one child, and keeps the child as it is then. It returns nil when the child is gone. Kind is nil for a
 // child of a kind that is not declared.
-func (s *Session) move(ctx context.Context, kind *feed.Feed, which id, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (s *Session) move(ctx context.Context, kind *source.Source, which id, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	target := patch.Target{Client: s.family.settings.Host.Client(which.gvr, which.key.Namespace), Object: o, Resource: which.gvr.GroupResource()}
 	moved, err := s.family.renamer.Move(ctx, target, func(now *unstructured.Unstructured) {
-		caches := []*feed.Feed{kind}
+		caches := []*source.Source{kind}
 		if kind == nil {
 			caches = s.journal.showing(which.gvr, now)
 		}

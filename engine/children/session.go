@@ -23,7 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
-// Memory is what is known of an owner's children from one pass to the next. Its zero value knows of none.
+// Memory is what is known of an owner's children from one reconcile to the next. Its zero value knows of none.
 type Memory struct {
 	// settled are children that the server rewrote.
 	settled apply.Settled
@@ -31,7 +31,7 @@ type Memory struct {
 	inputs settledBy
 	// claims are about the children that two handlers want.
 	claims collision.Memory[id]
-	// record is what is known of the owner's record; nil before a pass has read it.
+	// record is what is known of the owner's record; nil before a reconcile has read it.
 	record *knownRecord
 	// unsure: a write of the record got no answer, so the owner may have another record than is known.
 	unsure bool
@@ -43,30 +43,30 @@ type Memory struct {
 	targets settledTargets
 }
 
-// Pass is what a session has to know of the pass that it is for.
+// Pass is what a session has to know of the reconcile that it is for.
 type Pass struct {
 	Key inbox.Key
-	// Object is the owner as the pass has read it.
+	// Object is the owner as the reconcile has read it.
 	Object *unstructured.Unstructured
 	// Gone: the cache does not show the owner any more. Deleting: it is gone, or is being deleted.
 	Gone, Deleting bool
 	Now            time.Time
-	// Asker answers for the pass.
+	// Asker answers for the reconcile.
 	Asker Asker
-	// Share is the memory that the pass may take; nil for any.
+	// Share is the memory that the reconcile may take; nil for any.
 	Share  *Share
 	Memory *Memory
 	// Sweep is what is known of children that no handler has any more.
 	Sweep *prune.SweepMemory
-	// Awaits are the writes that the next pass waits for, those of earlier ones among them that no cache shows yet.
+	// Awaits are the writes that the next reconcile waits for, those of earlier ones among them that no cache shows yet.
 	Awaits *inbox.Writes
-	// Walk notes the versions that the pass writes; nil where nothing is written.
+	// Walk notes the versions that the reconcile writes; nil where nothing is written.
 	Walk *breaker.Walk
 	// Done names the handlers that are through with the owner's deletion; nil while it lives.
 	Done map[string]bool
 }
 
-// Asker answers for the pass of a session. It may be called by several goroutines.
+// Asker answers for the reconcile of a session. It may be called by several goroutines.
 type Asker interface {
 	// Log returns the log for what happens to the owner.
 	Log() logr.Logger
@@ -75,9 +75,9 @@ type Asker interface {
 	Undecided(but string, kind schema.GroupKind) (handler string)
 }
 
-// Session is what one pass over one owner does with its children. Handlers may use goroutines, so its methods may
+// Session is what one reconcile over one owner does with its children. Handlers may use goroutines, so its methods may
 // be called by several at once. All that a handler begins in it ends with its span, so the memory is not used
-// any more once the pass is over.
+// any more once the reconcile is over.
 type Session struct {
 	// Claims are what the owner's handlers say to children that two of them want.
 	Claims *collision.Claims[id]
@@ -93,7 +93,7 @@ type Session struct {
 	undecided   undecided
 }
 
-// Begin begins the session of a pass, from which on events of children find the owner.
+// Begin begins the session of a reconcile, from which on events of children find the owner.
 func (f *Family) Begin(p Pass) *Session {
 	s := &Session{family: f, pass: p}
 	s.Claims = collision.Begin(&p.Memory.claims, f.settings.Handlers, p.Now, p.Done)
@@ -119,13 +119,13 @@ func (s *Session) For(span *transport.Span, a collision.Attempt) dsl.Children {
 // Reader returns the children for the filters of a handler.
 func (s *Session) Reader() *Reader { return &Reader{session: s, failed: new(atomic.Bool)} }
 
-// Base is the owner as the pass has written it so far: what is written later is worked out from that.
+// Base is the owner as the reconcile has written it so far: what is written later is worked out from that.
 func (s *Session) Base() *unstructured.Unstructured { return s.writer.get() }
 
-// Rebase notes the owner as the pass has written it.
+// Rebase notes the owner as the reconcile has written it.
 func (s *Session) Rebase(base *unstructured.Unstructured) { s.writer.set(base) }
 
-// Applied reports whether handlers of this pass have come to any child.
+// Applied reports whether handlers of this reconcile have come to any child.
 func (s *Session) Applied() bool { return !s.lister.empty() }
 
 // Trim removes former children from the record of the owner, which is about to be written. A record of another object
@@ -135,7 +135,7 @@ func (s *Session) Trim(owner *unstructured.Unstructured) map[string]patch.Note {
 	return s.record.trim(owner)
 }
 
-// Close remembers the record when the pass has written. When every handler is done, what passes for a child and is not in the record
+// Close remembers the record when the reconcile has written. When every handler is done, what passes for a child and is not in the record
 // is logged, once in the life of a process.
 func (s *Session) Close(done bool) {
 	s.record.close(done)
@@ -145,7 +145,7 @@ func (s *Session) Close(done bool) {
 	}
 }
 
-// Rests reports whether the next pass has nothing to do about children, if it finds the owner as it was written, and no child has changed
+// Rests reports whether the next reconcile has nothing to do about children, if it finds the owner as it was written, and no child has changed
 // besides.
 func (s *Session) Rests(written *unstructured.Unstructured) bool {
 	m, known := s.pass.Memory, s.record.owner().Record

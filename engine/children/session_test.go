@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
-// BenchmarkSessionWithoutChildren is what children cost a pass over an object that has none.
+// BenchmarkSessionWithoutChildren is what children cost a reconcile over an object that has none.
 func BenchmarkSessionWithoutChildren(b *testing.B) {
 	op := dsl.New("demo")
 	f := &Family{settings: Settings{Operator: op}, names: namesOf(op)}

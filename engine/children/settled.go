@@ -24,13 +24,13 @@ type settled struct {
 	size   int
 	// object is the child in the cache of its feed. A later state is another object there.
 	object *cached.Object
-	feed   *feed.Feed
+	feed   *source.Source
 }
 
 // settledBy are settled children by the handler, or the step, that makes them, and by their titles.
 type settledBy map[string]map[string]settled
 
-// judged are the children of a pass that Apply found as they are wanted, by their titles. Its zero value has none.
+// judged are the children of a reconcile that Apply found as they are wanted, by their titles. Its zero value has none.
 type judged struct {
 	mu sync.Mutex
 	of map[string]settled

@@ -37,7 +37,7 @@ func (r *ownerRecord) enterTarget(ctx context.Context, t ownership.Target) error
 	before, fault := r.known.record, r.fault
 	r.mu.Unlock()
 	if before.ListsTarget(t) {
-		return nil // a finalizer that somebody has taken off is put on by the pass itself
+		return nil // a finalizer that somebody has taken off is put on by the reconcile itself
 	}
 	if fault == nil {
 		r.writer.need()
@@ -81,7 +81,7 @@ func (s *Session) goesWith(t ownership.Target) bool {
 func (s *Session) release(ctx context.Context, t ownership.Target, why string) error {
 	with := s.family.settings
 	served, err := with.Catalog.KindOf(ctx, t.Kind.WithVersion(""))
-	if errors.Is(err, catalog.ErrMissing) {
+	if errors.Is(err, discovery.ErrMissing) {
 		if extinct, _ := with.Feeds.Extinct(ctx, t.Kind); extinct {
 			return nil // the API server removes a CRD after its last object
 		}

@@ -39,7 +39,7 @@ func (r *ownerRecord) outdated(record *ownership.Record) (out []ownership.Place)
 }
 
 // cut reports whether the object at a place was applied for the owner, and somebody has cut the tie since: the label may be
-// put on again. An object that this pass has applied without a tie does not count. The lock is held.
+// put on again. An object that this reconcile has applied without a tie does not count. The lock is held.
 func (r *ownerRecord) cut(owner ownership.Owner, place ownership.Place) bool {
 	kind, h := r.family.kinds.shows(place)
 	if h == nil {
@@ -125,11 +125,11 @@ func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]patch.N
 	return map[string]patch.Note{key: {Text: text}}
 }
 
-// close remembers the record when the pass has written. When every handler is done, the record has all children that are older than it.
+// close remembers the record when the reconcile has written. When every handler is done, the record has all children that are older than it.
 func (r *ownerRecord) close(done bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pass.Memory.unsure = r.lost // what this pass has sent was answered
+	r.pass.Memory.unsure = r.lost // what this reconcile has sent was answered
 	r.known.closed = r.known.record != nil && (r.known.closed || done)
 	r.keep()
 }

@@ -28,7 +28,7 @@ type unconfirmed struct {
 	now time.Time
 
 	mu sync.Mutex
-	// memory is where the places are kept from one pass to the next; nil there for none.
+	// memory is where the places are kept from one reconcile to the next; nil there for none.
 	memory **ownership.Record
 }
 
@@ -81,11 +81,11 @@ func (u *unconfirmed) places() []ownership.Place {
 	return (*u.memory).Places()
 }
 
-// mostLooks is how many children a pass over a living owner looks for on the server.
+// mostLooks is how many children a reconcile over a living owner looks for on the server.
 const mostLooks = 8
 
 // Find looks on the server for children that an owner which is being deleted may have: a request that should have made one got
-// no answer, and no cache shows the child. It reports whether it found one: the owner's next pass waits for it. An error
+// no answer, and no cache shows the child. It reports whether it found one: the owner's next reconcile waits for it. An error
 // says that it is still not known.
 func (s *Session) Find(ctx context.Context) (found bool, err error) {
 	if !s.pass.Deleting || s.pass.Gone {
@@ -118,7 +118,7 @@ func (r *ownerRecord) find(ctx context.Context, most int) (found bool, err error
 	return found, nil
 }
 
-// look reports whether the server has an object at a place that says it is the owner's. If so, the next pass waits for it.
+// look reports whether the server has an object at a place that says it is the owner's. If so, the next reconcile waits for it.
 func (r *ownerRecord) look(ctx context.Context, owner ownership.Owner, place ownership.Place) (there bool, err error) {
 	kind, _ := r.family.kinds.shows(place)
 	if kind == nil {
@@ -137,7 +137,7 @@ func (r *ownerRecord) look(ctx context.Context, owner ownership.Owner, place own
 }
 
 // listOne reads an object by a list. It returns nil where the list is empty.
-func (f *Family) listOne(ctx context.Context, kind *feed.Feed, key cache.ObjectName) (*unstructured.Unstructured, error) {
+func (f *Family) listOne(ctx context.Context, kind *source.Source, key cache.ObjectName) (*unstructured.Unstructured, error) {
 	list, err := f.settings.Host.Client(kind.Resource().GVR, key.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
 	})

@@ -42,7 +42,7 @@ func recordOf(names ...string) (r *ownership.Record) {
 	return r
 }
 
-// TestUnconfirmedPlaces holds which places are kept for the next pass.
+// TestUnconfirmedPlaces holds which places are kept for the next reconcile.
 func TestUnconfirmedPlaces(t *testing.T) {
 	tests := map[string]struct {
 		before *ownership.Record
@@ -137,7 +137,7 @@ func recordOver(t *testing.T, host Host, there ...apiruntime.Object) *ownerRecor
 	op := dsl.New("demo")
 	family := &Family{
 		settings: Settings{Operator: op, Own: f, Host: host}, names: namesOf(op),
-		kinds: kinds{own: f, feeds: []*feed.Feed{f}, retired: prune.NewRetired(prune.RetiredSettings{})},
+		kinds: kinds{own: f, feeds: []*source.Source{f}, retired: prune.NewRetired(prune.RetiredSettings{})},
 	}
 	owner := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "owner"}}}
 	return &ownerRecord{family: family, pass: &Pass{Object: owner}, lister: &lister{}}

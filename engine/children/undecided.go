@@ -22,7 +22,7 @@ type undecided struct {
 	handlers []*dsl.Handler
 
 	mu sync.Mutex
-	// all are those of this pass, and memory has the handlers that are waited for, as the log has them.
+	// all are those of this reconcile, and memory has the handlers that are waited for, as the log has them.
 	all    []undecidedChild
 	memory *map[ownership.Place]string
 }

@@ -28,7 +28,7 @@ func (a *answers) Undecided(but string, _ schema.GroupKind) string { return a.wa
 // TestChildrenStayUntilAHandlerDecides holds which children stay for now, which handlers run again for them, and what is logged.
 func TestChildrenStayUntilAHandlerDecides(t *testing.T) {
 	tests := map[string]struct {
-		// before and after are the handlers that are waited for, when the child is given up and when the pass ends.
+		// before and after are the handlers that are waited for, when the child is given up and when the reconcile ends.
 		before, after map[string]string
 		logged        map[ownership.Place]string
 		stays, remain bool

@@ -29,7 +29,7 @@ func (s *Session) unlisted() (names []string) {
 }
 
 // reportUnlisted logs the objects that pass for children of the owner, and are left alone. When the owner is being
-// deleted no pass will look for them again, so there is an Event, too.
+// deleted no reconcile will look for them again, so there is an Event, too.
 func (s *Session) reportUnlisted() {
 	names := s.unlisted()
 	if len(names) == 0 {

@@ -39,7 +39,7 @@ type wanted struct {
 	// maker applies it: the handler, or that step of it which the child names.
 	maker string
 	// feed has the children of this kind; nil for an unowned one of another kind.
-	feed    *feed.Feed
+	feed    *source.Source
 	applier apply.Applier
 }
 
@@ -157,7 +157,7 @@ func (w *wanted) confirmOwner(ctx context.Context, live *unstructured.Unstructur
 	return nil
 }
 
-// present returns a child that is about to be applied as the pass knows it, nil where it is not there. An unowned or retained
+// present returns a child that is about to be applied as the reconcile knows it, nil where it is not there. An unowned or retained
 // child with marks of an earlier name is found by its own name alone, so its marks are moved here. Where no cache has its kind,
 // it is read.
 func (w *wanted) present(ctx context.Context) (*unstructured.Unstructured, error) {

@@ -140,7 +140,7 @@ func TestWhatIsPutBackIsAsThePageSays(t *testing.T) {
 	}
 }
 
-// awaitPasses waits for two passes over a WebApp.
+// awaitPasses waits for two reconciles over a WebApp.
 func awaitPasses(t *testing.T, ns, web string) {
 	t.Helper()
 	for _, host := range []string{"a.example.com", "b.example.com"} {

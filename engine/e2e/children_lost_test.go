@@ -60,8 +60,8 @@ func (s *stage) leavesNothing(t *testing.T, maps *cluster.Objects) {
 	}
 }
 
-// TestAChildWhoseLabelWasOffStaysItsOwners: the label is taken off, a pass that does not apply the child sees that, and the status
-// of the pass that puts it on again is refused once.
+// TestAChildWhoseLabelWasOffStaysItsOwners: the label is taken off, a reconcile that does not apply the child sees that, and the status
+// of the reconcile that puts it on again is refused once.
 func TestAChildWhoseLabelWasOffStaysItsOwners(t *testing.T) {
 	t.Parallel()
 	s, other := newStage(t), plane.Namespace(t)

@@ -141,7 +141,7 @@ func (n *etcdNetwork) change(w http.ResponseWriter, r *http.Request, kind string
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer := httptest.NewRecorder()
-	// Etcd ends a change itself; one whose client has gone must not be lost to this book.
+	// Etcd ends a change itself; one whose client has gone must not be lost to this progress.
 	by.ServeHTTP(answer, r.WithContext(context.WithoutCancel(r.Context())))
 	made := answer.Code == http.StatusOK || kind == "promote" && n.votes(r.Context(), r.URL.Host, about.ID)
 	n.mu.Lock()

@@ -130,7 +130,7 @@ func TestEtcdIsSetBack(t *testing.T) {
 	<-time.After(45 * time.Second)
 	conflicts, reads = asked.conflicts.Load()-conflicts, asked.reads.Load()-reads
 	// Each object's report is written from the cache of before: it meets a conflict, and the read after it shows that versions have
-	// gone back. Until the objects are listed again its pass is tried after 0.5 s, 1 s, 2 s and so on, each with a conflict and a
+	// gone back. Until the objects are listed again its reconcile is tried after 0.5 s, 1 s, 2 s and so on, each with a conflict and a
 	// read. No child is applied before ConfigMaps are listed again: that would be another conflict and read for each of the 81.
 	if most := int64(6 * len(names)); conflicts > most || reads > most {
 		t.Errorf("%d conflicts and %d reads in 45 s", conflicts, reads)

@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
 
-// TestTheLastRequestMarksAnObjectAsHandled: the API server takes one of the two requests of a pass and not the other, and the
+// TestTheLastRequestMarksAnObjectAsHandled: the API server takes one of the two requests of a reconcile and not the other, and the
 // operator crashes. What its handler wants is there in the end, also where it makes another generation.
 func TestTheLastRequestMarksAnObjectAsHandled(t *testing.T) {
 	t.Parallel()
@@ -35,12 +35,11 @@ func TestTheLastRequestMarksAnObjectAsHandled(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			define := func(r *dsl.Resource) {
-				r.ObservedGeneration = true
 				r.On(changes, "h", s.Note("h", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("value", spec(r.Object, "value"))
 					test.wants(r)
 					return nil
-				}), dsl.Field("spec"), dsl.NoOld())
+				}), dsl.Field("spec"), dsl.Needs("patch", "self/status"))
 			}
 			done := func(o *unstructured.Unstructured) bool {
 				n, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")

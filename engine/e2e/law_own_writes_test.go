@@ -17,7 +17,7 @@ import (
 )
 
 // TestOwnWriteToObjectFirst: the works' stream is held back from before the operator's write until
-// after a child's event, which asks for another pass.
+// after a child's event, which asks for another reconcile.
 func TestOwnWriteToObjectFirst(t *testing.T) {
 	t.Parallel()
 	s, begun, goOn := newStage(t), make(chan struct{}), make(chan struct{})

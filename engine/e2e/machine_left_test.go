@@ -32,7 +32,7 @@ func stated(want ...string) func(*unstructured.Unstructured) bool {
 	return func(o *unstructured.Unstructured) bool { return slices.Equal(conditionsOf(o), want) }
 }
 
-// TestMachineOfAWorkThatLeaves holds that a work that leaves the selector has neither book nor conditions of machines any more, but
+// TestMachineOfAWorkThatLeaves holds that a work that leaves the selector has neither progress nor conditions of machines any more, but
 // those of others, and begins again when it comes back: with states of deletion and without.
 func TestMachineOfAWorkThatLeaves(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestMachineOfAWorkThatLeaves(t *testing.T) {
 
 // TestConditionsOfAnEarlierMachineGo holds that a version of the operator takes away the conditions that none of its machines sets, and an
 // earlier version set, once: of a state's condition, of a machine that is there no more, and of one of several that is alone now.
-// Others' stay, and so does the book of a machine that is gone.
+// Others' stay, and so does the progress of a machine that is gone.
 func TestConditionsOfAnEarlierMachineGo(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
-// leaver is an operator that leaves a finalizer, a book, a condition and children. What is in the namespaces %[1]s is its own.
+// leaver is an operator that leaves a finalizer, progress, a condition and children. What is in the namespaces %[1]s is its own.
 const leaver = `
 apiVersion: handwerk.dev/v1alpha1
 kind: Operator

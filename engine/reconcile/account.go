@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"slices"
@@ -12,8 +12,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// explain says why the handlers of the pass's object ran or not, once the pass has ended.
-func (p *pass) explain(out Result) *why.Answer {
+// explain says why the handlers of the reconcile's object ran or not, once the reconcile has ended.
+func (p *run) explain(out Result) *why.Answer {
 	a := p.Answer(p.Key)
 	if out.Due.After > 0 {
 		a.Due = moment(a.At.Add(out.Due.After))
@@ -29,8 +29,8 @@ func (p *pass) explain(out Result) *why.Answer {
 	return a
 }
 
-// account says of a handler what came of it in the pass, and how far it is.
-func (p *pass) account(h *why.Handler, out Result, r book.Handler, w Why) {
+// account says of a handler what came of it in the reconcile, and how far it is.
+func (p *run) account(h *why.Handler, out Result, r progress.Handler, w Why) {
 	record := out.Jobs.Record(r, p.ledger.Entry(r))
 	if w.Reason == NothingDue && !record.Failed {
 		w.Reason, h.Next = p.nextOf(r)
@@ -58,7 +58,7 @@ func (p *pass) account(h *why.Handler, out Result, r book.Handler, w Why) {
 }
 
 // nextOf says when a handler runs by time that has nothing else to do; the time is nil for no such time.
-func (p *pass) nextOf(r book.Handler) (Reason, *time.Time) {
+func (p *run) nextOf(r progress.Handler) (Reason, *time.Time) {
 	if r.AtTime() && p.Deletion == "" {
 		switch m := p.appointmentOf(p.published.Draft, r); {
 		case m.err == nil && m.at.IsZero():
@@ -74,8 +74,8 @@ func (p *pass) nextOf(r book.Handler) (Reason, *time.Time) {
 }
 
 // tickOf is when a timer runs next; zero for no such time.
-func (p *pass) tickOf(r book.Handler) time.Time {
-	i := slices.IndexFunc(p.Rules.Timers, func(t book.Handler) bool { return t.Handler == r.Handler })
+func (p *run) tickOf(r progress.Handler) time.Time {
+	i := slices.IndexFunc(p.Rules.Timers, func(t progress.Handler) bool { return t.Handler == r.Handler })
 	if i < 0 || i >= len(p.memory.Ticks) {
 		return time.Time{}
 	}
@@ -83,8 +83,8 @@ func (p *pass) tickOf(r book.Handler) time.Time {
 }
 
 // askedAbout is what a handler's conditions are asked about when a person asks. Nothing remembers what they read.
-func (p *pass) askedAbout(r book.Handler) *dsl.Subject {
-	c := AskFor(r.Handler)
+func (p *run) askedAbout(r progress.Handler) *dsl.Subject {
+	c := askFor(r.Handler)
 	if r.Daemon != nil {
 		c = dsl.Running
 	}

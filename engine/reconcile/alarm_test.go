@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass_test
+package reconcile_test
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 
 func TestAlarms(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	var none *pass.Alarm
+	var none *reconcile.Alarm
 	if none.Passed(now) || none.Soon() || !none.Next().IsZero() || none.Of("a") != nil || none.Pending(now) != nil || none.Without("a") != nil {
 		t.Error("nothing is something")
 	}
@@ -47,7 +47,7 @@ func TestWhatIsAtOnce(t *testing.T) {
 	for after, want := range map[time.Duration]bool{
 		-time.Second: true, 0: true, time.Millisecond: true, 99 * time.Millisecond: true, 100 * time.Millisecond: false, 200 * time.Millisecond: false,
 	} {
-		if got := pass.AtOnce(after); got != want {
+		if got := reconcile.AtOnce(after); got != want {
 			t.Errorf("%v is at once: %v, want %v", after, got, want)
 		}
 	}

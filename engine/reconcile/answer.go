@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"cmp"
@@ -20,9 +20,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/history"
 )
 
-// Answer says of an object why its handlers ran or not, as far as that is known without a look at it: from the passes that are kept,
+// Answer says of an object why its handlers ran or not, as far as that is known without a look at it: from the reconciles that are kept,
 // and from the inbox. It may be called by any goroutine.
-func (s *Site) Answer(key cache.ObjectName) *why.Answer {
+func (s *Controller) Answer(key cache.ObjectName) *why.Answer {
 	out := &why.Answer{
 		Operator: s.Rules.Operator.Name, At: time.Now(), Resource: s.Rules.Resource, Kind: s.Own.Resource().Kind,
 		Namespace: key.Namespace, Name: key.Name,
@@ -49,8 +49,8 @@ func (s *Site) Answer(key cache.ObjectName) *why.Answer {
 	return out
 }
 
-// History are the passes over an object that are kept, the oldest first.
-func (s *Site) History(key cache.ObjectName) (out []why.Pass) {
+// History are the reconciles over an object that are kept, the oldest first.
+func (s *Controller) History(key cache.ObjectName) (out []why.Pass) {
 	kept := s.Observer.History.Of(s.Observer.id(key))
 	for i, p := range kept {
 		one := why.Pass{
@@ -74,8 +74,8 @@ func (s *Site) History(key cache.ObjectName) (out []why.Pass) {
 }
 
 // stands says how an object stands by what the inbox knows.
-func (s *Site) stands(key cache.ObjectName, out *why.Answer) {
-	seen, known := s.Box.Peek(key)
+func (s *Controller) stands(key cache.ObjectName, out *why.Answer) {
+	seen, known := s.Inbox.Status(key)
 	if !known {
 		return
 	}
@@ -93,7 +93,7 @@ func (s *Site) stands(key cache.ObjectName, out *why.Answer) {
 }
 
 // handlerIn is what the kept passes say of a handler.
-func handlerIn(kept []history.Pass, r book.Handler, secret bool) why.Handler {
+func handlerIn(kept []history.Pass, r progress.Handler, secret bool) why.Handler {
 	f := why.Facts{Handler: r.ID}
 	out := why.Handler{ID: r.ID}
 	var handled *cached.Object // by the last attempt that has ended the matter
@@ -124,7 +124,7 @@ func handlerIn(kept []history.Pass, r book.Handler, secret bool) why.Handler {
 	return out
 }
 
-// changesFrom are the changes of the object from a version to that of the last pass. Where the version is not known, it is the one
+// changesFrom are the changes of the object from a version to that of the last reconcile. Where the version is not known, it is the one
 // before the last.
 func changesFrom(from *cached.Object, kept []history.Pass, secret bool, wanted func(dsl.Path) bool) []why.Change {
 	last := kept[len(kept)-1].Version
@@ -141,7 +141,7 @@ func changesFrom(from *cached.Object, kept []history.Pass, secret bool, wanted f
 	return nil
 }
 
-// newIn are the changes that the last pass was the first one to see.
+// newIn are the changes that the last reconcile was the first one to see.
 func newIn(kept []history.Pass, secret bool) []why.Change {
 	last := kept[len(kept)-1].Version
 	for i := len(kept) - 2; i >= 0 && last != nil; i-- {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// appointment is the time at which a handler is to run, computed from its object; see dsl.Timing.At. It is computed in each pass, so
+// appointment is the time at which a handler is to run, computed from its object; see dsl.Timing.At. It is computed in each reconcile, so
 // nothing but the queue remembers it, and it moves with the object.
 type appointment struct {
 	// of is the object that it was computed from.
@@ -30,7 +30,7 @@ type appointment struct {
 }
 
 // appointmentOf returns the time of a handler for the object as the draft has it. It is computed once for each state of the object.
-func (p *pass) appointmentOf(d Draft, r book.Handler) appointment {
+func (p *run) appointmentOf(d Draft, r progress.Handler) appointment {
 	if known, is := p.appointments[r.Handler]; is && known.of == d.Current {
 		return known
 	}
@@ -43,15 +43,15 @@ func (p *pass) appointmentOf(d Draft, r book.Handler) appointment {
 }
 
 // workOut computes the time of a handler, and remembers nothing.
-func (p *pass) workOut(d Draft, r book.Handler) appointment {
+func (p *run) workOut(d Draft, r progress.Handler) appointment {
 	m := appointment{of: d.Current}
-	m.at, m.err = attempt.Moment(r.Timing.At, p.subject(d, r, dsl.Timer, book.Record{}, p.family.Reader(), p.indexes.For(r.ID, dsl.Timer)))
+	m.at, m.err = attempt.Moment(r.Timing.At, p.subject(d, r, dsl.Timer, progress.Record{}, p.family.Reader(), p.indexes.For(r.ID, dsl.Timer)))
 	return m
 }
 
-// appoint finds out whether the time of a handler has come, and returns its entry in the book, without work for a time that has
+// appoint finds out whether the time of a handler has come, and returns its entry in the progress, without work for a time that has
 // moved on. It is for handlers with a time from their object.
-func (p *pass) appoint(st State, r book.Handler, e book.Entry) (book.Entry, appointment) {
+func (p *run) appoint(st State, r progress.Handler, e progress.Entry) (progress.Entry, appointment) {
 	m := p.appointmentOf(st.Draft, r)
 	q := filter.Question{Handler: r.Handler, Cause: dsl.Timer, Time: true}
 	if m.err != nil {
@@ -66,7 +66,7 @@ func (p *pass) appoint(st State, r book.Handler, e book.Entry) (book.Entry, appo
 
 // appointmentFailed deals with a time that could not be computed, as with a filter that failed: it is computed again after the
 // handler's back-off, and when the object changes.
-func (p *pass) appointmentFailed(d Draft, q filter.Question, r book.Handler, err error) {
+func (p *run) appointmentFailed(d Draft, q filter.Question, r progress.Handler, err error) {
 	note := Note{Kind: FilterFails, Action: r.ID, Handler: r.ID, Err: err, Line: "computing the time of the handler failed; it does not run by time"}
 	if note.Known = p.retryFilter(d, q, r, filter.Answer{Err: err}); !note.Known {
 		note.Reason, note.Message = FilterFailed, fmt.Sprintf("Handler %s does not run by time for this object: %v", r.ID, err)
@@ -74,8 +74,8 @@ func (p *pass) appointmentFailed(d Draft, q filter.Question, r book.Handler, err
 	p.filters.notes = append(p.filters.notes, note)
 }
 
-// windAppointments sets when the handlers are due that run at a time from the object, as the pass leaves that.
-func (p *pass) windAppointments(st State) State {
+// windAppointments sets when the handlers are due that run at a time from the object, as the reconcile leaves that.
+func (p *run) windAppointments(st State) State {
 	if p.Deletion != "" {
 		return st
 	}
@@ -92,9 +92,9 @@ func (p *pass) windAppointments(st State) State {
 	return st
 }
 
-// passedOver reports whether a handler had no turn for its time in this pass: the time came when others had changed the object, or
+// passedOver reports whether a handler had no turn for its time in this reconcile: the time came when others had changed the object, or
 // the handler ran for another cause.
-func (p *pass) passedOver(st State, r book.Handler) bool {
+func (p *run) passedOver(st State, r progress.Handler) bool {
 	if j := st.Jobs.Of(r); j != nil {
 		return j.Cause != dsl.Timer && j.Record.Done
 	}

@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
@@ -17,16 +19,16 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// idle notes that no pass over a key's object begins, and answers what is asked about it all the same.
-func (s *Site) idle(ctx context.Context, key cache.ObjectName, m *Memory, came inbox.Changes, w Why) {
+// idle notes that no reconcile over a key's object begins, and answers what is asked about it all the same.
+func (s *Controller) idle(ctx context.Context, key cache.ObjectName, m *ObjectState, came inbox.Changes, w Why) {
 	s.Observer.Idle(key, w)
 	s.Observer.Questions.answer(key, func() *why.Answer { return s.look(ctx, key, m, came, w) })
 }
 
 // Account answers what is asked about an object for which nothing else is to be done now. What came up for it stays as it is.
-func (s *Site) Account(ctx context.Context, key cache.ObjectName) {
+func (s *Controller) Account(ctx context.Context, key cache.ObjectName) {
 	s.Observer.Questions.answer(key, func() *why.Answer {
-		m, awaited, came := s.Box.Glance(key)
+		m, awaited, came := s.Inbox.Remembered(key)
 		m.Wake()
 		defer m.Sleep()
 		w := Why{}
@@ -37,8 +39,8 @@ func (s *Site) Account(ctx context.Context, key cache.ObjectName) {
 	})
 }
 
-// hold says why no pass over an object may begin now, where the next one waits for these writes, too. The reason is empty where one may.
-func (s *Site) hold(key cache.ObjectName, o metav1.Object, m *Memory, awaited []inbox.Write) Why {
+// hold says why no reconcile over an object may begin now, where the next one waits for these writes, too. The reason is empty where one may.
+func (s *Controller) hold(key cache.ObjectName, o metav1.Object, m *ObjectState, awaited []inbox.Write) Why {
 	who := children.Who{Resource: s.Rules.Resource, Namespace: key.Namespace, Name: key.Name}
 	known := m != nil && m.UID == o.GetUID()
 	switch now := s.Pauses.Of(o); {
@@ -56,9 +58,9 @@ func (s *Site) hold(key cache.ObjectName, o metav1.Object, m *Memory, awaited []
 	return Why{}
 }
 
-// look answers about an object as a pass does, and is no pass: no handler runs, and nothing is written or remembered. What is
-// remembered of the object is awake. The reason is why no pass may begin now; it is empty where one may.
-func (s *Site) look(ctx context.Context, key cache.ObjectName, m *Memory, came inbox.Changes, w Why) *why.Answer {
+// look answers about an object as a reconcile does, and is no reconcile: no handler runs, and nothing is written or remembered. What is
+// remembered of the object is awake. The reason is why no reconcile may begin now; it is empty where one may.
+func (s *Controller) look(ctx context.Context, key cache.ObjectName, m *ObjectState, came inbox.Changes, w Why) *why.Answer {
 	object, version, err := s.read(ctx, key)
 	if object == nil {
 		out := s.Answer(key)
@@ -68,12 +70,10 @@ func (s *Site) look(ctx context.Context, key cache.ObjectName, m *Memory, came i
 		return out
 	}
 	if m == nil || m.UID != object.GetUID() {
-		m = NewMemory(object.GetUID())
+		m = newMemory(object.GetUID())
 	}
-	in := Input{Key: key, Object: object, Version: version, Deletion: book.Deletion(object, false), Now: time.Now(), Changes: came, Asked: true}
-	if in.Number, err = s.observed(ctx, key, object, m); err != nil {
-		in.Number = book.Number{} // its handlers have not run then, as far as is known
-	}
+	object = s.asTakenOver(object, m)
+	in := Input{Key: key, Object: object, Version: version, Deletion: progress.Deletion(object, false), Now: time.Now(), Changes: came, Asked: true}
 	before := m.Filters.Clone()
 	defer func() { m.Filters = before }()
 	p := s.open(in, m)
@@ -87,8 +87,21 @@ func (s *Site) look(ctx context.Context, key cache.ObjectName, m *Memory, came i
 	return out
 }
 
+// asTakenOver returns an object as the next reconcile takes it over from an earlier version of the operator; see [Controller.takenOver].
+func (s *Controller) asTakenOver(o *unstructured.Unstructured, m *ObjectState) *unstructured.Unstructured {
+	if m.Ledger.Known() || !s.Writer.hasMarker(o) {
+		return o
+	}
+	text, err := progress.TakenOver(&s.Rules.Ledger, o, draftOf(o).Look)
+	if err != nil {
+		return o // the next reconcile reports it
+	}
+	notes := map[string]any{s.Rules.Ledger.Annotation: text}
+	return &unstructured.Unstructured{Object: plain.Patched(o.Object, map[string]any{"metadata": map[string]any{"annotations": notes}})}
+}
+
 // endsPause says how a person ends the pause of an object.
-func (s *Site) endsPause(o metav1.Object) string {
+func (s *Controller) endsPause(o metav1.Object) string {
 	now := s.Pauses.Of(o)
 	if now == nil {
 		return ""
@@ -110,7 +123,7 @@ func (s *Site) endsPause(o metav1.Object) string {
 }
 
 // foresee finds out what handlers would do now, and runs none.
-func (p *pass) foresee(ctx context.Context) State {
+func (p *run) foresee(ctx context.Context) State {
 	st, m := p.published, p.memory
 	m.Filters.Begin()
 	p.related.Refresh(m.Related, p.Changes.Related)
@@ -119,7 +132,7 @@ func (p *pass) foresee(ctx context.Context) State {
 		st.Found.Clock = p.startClock(st.Draft)
 	}
 	for _, r := range p.Rules.Readers {
-		var j *Job
+		var j *Attempt
 		if st, j = p.decide(ctx, st, r); j == nil {
 			continue
 		}

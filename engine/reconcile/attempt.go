@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -39,24 +39,24 @@ type Attempted struct {
 	Trouble *Trouble
 }
 
-// manyAtOnce is for how many handlers a pass makes room at once.
+// manyAtOnce is for how many handlers a reconcile makes room at once.
 const manyAtOnce = 16
 
 // Trouble is what is to be known of an attempt with an error.
 type Trouble struct {
 	// Before and After are the handler's record.
-	Before, After book.Record
+	Before, After progress.Record
 	// Part is the error of a sub-handler that failed in the attempt, nil for none.
 	Part error
 	// Logged: one line of the log stands for all errors of this kind. Warned: the attempt has reported a warning of its own.
 	Logged, Warned bool
 }
 
-// attempt runs a job when it is due and enters its outcome. The error is that of a pass that must
+// attempt runs a job when it is due and enters its outcome. The error is that of a reconcile that must
 // end, because the process or its leadership does.
-func (p *pass) attempt(ctx context.Context, st State, j *Job) (State, error) {
+func (p *run) attempt(ctx context.Context, st State, j *Attempt) (State, error) {
 	why, wait := p.postponed(st, j)
-	j.Barred = why.Reason == Blocked && p.bars(st, why.Detail)
+	j.Barred = why.Reason == Blocked && p.blocksForGood(st, why.Detail)
 	if wait > 0 {
 		st.Due = st.Due.Sooner(wait, queue.Due)
 	}
@@ -65,7 +65,7 @@ func (p *pass) attempt(ctx context.Context, st State, j *Job) (State, error) {
 		return st, nil
 	}
 	if late := j.Record.Overdue(j.Reader.Handler, time.Now()); late != nil {
-		st = p.enter(st, j, late, 0)
+		st = p.record(st, j, late, 0)
 		st.Why = append(st.Why, Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: DeadlineOver})
 		p.close(st, j)
 		return st, nil
@@ -74,16 +74,11 @@ func (p *pass) attempt(ctx context.Context, st State, j *Job) (State, error) {
 	if err != nil {
 		return st, err
 	}
-	if p.memory.Reads {
-		if st, err = p.readWhole(ctx, st); err != nil {
-			return st, err
-		}
-	}
 	return p.call(ctx, st, j)
 }
 
 // call runs a job's code.
-func (p *pass) call(ctx context.Context, st State, j *Job) (State, error) {
+func (p *run) call(ctx context.Context, st State, j *Attempt) (State, error) {
 	p.family.Claims.Run(j.Reader.ID, j.Record.Past())
 	p.publish(st)
 	j.Saw = st.Look.Digest(j.Reader.View)
@@ -95,7 +90,7 @@ func (p *pass) call(ctx context.Context, st State, j *Job) (State, error) {
 	parts := attempt.Subhandlers{SubhandlerSettings: &p.Subhandlers, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
 	code := j.Reader.Handler
 	if code.Machine != nil {
-		code = p.Machines.Code(j, p.memory, p.Gone, p.wholeFor(ctx))
+		code = p.Machines.Code(j, p.memory, p.Gone, p.resolve)
 	}
 	err := attempt.Run(expiry.Restoring(discreet(ctx, j.Reader), j.Reader.Restores()), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), span)
 	request.Broke(err)
@@ -115,12 +110,12 @@ func (p *pass) call(ctx context.Context, st State, j *Job) (State, error) {
 }
 
 // outcome takes what a job's code has left behind: what it wants of its object, and its error.
-func (p *pass) outcome(ctx context.Context, st State, j *Job, request *dsl.Request, parts *attempt.Subhandlers, err error, took time.Duration) (State, error) {
+func (p *run) outcome(ctx context.Context, st State, j *Attempt, request *dsl.Request, parts *attempt.Subhandlers, err error, took time.Duration) (State, error) {
 	counts := !attempt.Void(err) || parts.Sound || request.Patch.Finished
 	if counts {
 		j.Failed, j.Again = parts.Failed, request.Again
 		var wrong, ends error
-		if st, wrong, ends = p.lay(ctx, st, j, request.Patch); ends != nil {
+		if st, wrong, ends = p.merge(ctx, st, j, request.Patch); ends != nil {
 			p.void(j)
 			return st, ends
 		}
@@ -130,19 +125,19 @@ func (p *pass) outcome(ctx context.Context, st State, j *Job, request *dsl.Reque
 	}
 	if counts && p.memory.Refused[j.Reader.ID] && !p.Gone {
 		var refused error
-		if st, refused = p.probe(ctx, st, j); refused != nil {
+		if st, refused = p.dryRun(ctx, st, j); refused != nil {
 			return p.fault(ctx, st, j, refused)
 		}
 	}
 	p.family.Claims.Ran(j.Reader.ID, err == nil)
-	st = p.enter(st, j, err, took)
+	st = p.record(st, j, err, took)
 	p.close(st, j)
 	return st, nil
 }
 
 // ensureFinalizer adds the finalizer before the first handler of an object runs. When no handler is due, the
-// finalizer goes along with the pass's write.
-func (p *pass) ensureFinalizer(ctx context.Context, st State) (State, error) {
+// finalizer goes along with the reconcile's write.
+func (p *run) ensureFinalizer(ctx context.Context, st State) (State, error) {
 	there := slices.Contains(p.family.Base().GetFinalizers(), p.Rules.Finalizer)
 	if there || p.resourceWide() || p.Gone || p.Deletion != "" || !p.wantsFinalizer(st.Draft) {
 		return st, nil
@@ -155,9 +150,9 @@ func (p *pass) ensureFinalizer(ctx context.Context, st State) (State, error) {
 	return st, err
 }
 
-// lay lays what a handler wants on the object as those after it see it. It returns what is wrong with that, and the error
-// of a pass that must end.
-func (p *pass) lay(ctx context.Context, st State, j *Job, wants *dsl.Patch) (next State, wrong, ends error) {
+// merge lays what a handler wants on the object as those after it see it. It returns what is wrong with that, and the error
+// of a reconcile that must end.
+func (p *run) merge(ctx context.Context, st State, j *Attempt, wants *dsl.Patch) (next State, wrong, ends error) {
 	j.Offers = len(wants.Offered) > 0
 	set := st.Explicit
 	if j.Machine != nil {
@@ -168,24 +163,17 @@ func (p *pass) lay(ctx context.Context, st State, j *Job, wants *dsl.Patch) (nex
 	if err != nil {
 		return st, nil, err
 	}
-	made := wants
-	if len(wants.Transforms) > 0 {
-		var full *unstructured.Unstructured
-		if st, full, err = p.full(ctx, st); err != nil {
-			return st, nil, err
-		}
-		made, wrong = patch.ResolveMost(full, wants, p.generation(), p.Now)
-	}
+	made, wrong := p.resolve(st.Current, j, wants)
 	if j.Wants = wants; wrong != nil || made.Empty() {
 		j.Wants = made // transformations that fail, or have nothing to do, do not run again
 	}
-	st.Draft, _ = st.With(made, p.generation(), p.Now)
+	st.Draft = st.With(made, p.generation(), p.Now)
 	return st, wrong, nil
 }
 
 // offered returns what a handler wants, with the conditions that it offers where the object has conditions and no handler has
 // set these, and without retiring conditions that others set.
-func (p *pass) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
+func (p *run) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
 	var err error
 	if len(wants.Offered)+len(wants.Conditions) > 0 {
 		wants, err = p.Writer.Conditions.Offered(ctx, wants, set)
@@ -196,8 +184,8 @@ func (p *pass) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condi
 	return wants, err
 }
 
-// enter enters the outcome of an attempt into its job.
-func (p *pass) enter(st State, j *Job, err error, took time.Duration) State {
+// record enters the outcome of an attempt into its job.
+func (p *run) record(st State, j *Attempt, err error, took time.Duration) State {
 	j.Ran = true
 	before, now := j.Record, time.Now()
 	j.Record = attempt.Note(j.Reader.Handler, before, err, now, p.namespace(err), p.Host.Unreached)
@@ -223,9 +211,9 @@ func (p *pass) enter(st State, j *Job, err error, took time.Duration) State {
 	return st
 }
 
-// close enters the outcome of a job into the book. Its handler has seen the object as it was before it
+// close enters the outcome of a job into the progress. Its handler has seen the object as it was before it
 // ran, and what it changes itself is no change for it; for others that look there it is.
-func (p *pass) close(st State, j *Job) {
+func (p *run) close(st State, j *Attempt) {
 	j.Left = st.Look.Digest(j.Reader.View)
 	var kept map[string]any
 	if j.Reader.Old {
@@ -242,12 +230,12 @@ func (p *pass) close(st State, j *Job) {
 	}
 }
 
-// void takes back what a handler did, as far as the book knows: it runs again.
-func (p *pass) void(j *Job) { p.ledger.Put(j.Reader, j.Void()) }
+// void takes back what a handler did, as far as the progress knows: it runs again.
+func (p *run) void(j *Attempt) { p.ledger.Put(j.Reader, j.Void()) }
 
 // blocker names the first handler that this one comes after and that is not through yet, may have something to do, or failed for
 // good: this one has no outcome then. It is empty where none blocks it.
-func (p *pass) blocker(st State, h *dsl.Handler) string {
+func (p *run) blocker(st State, h *dsl.Handler) string {
 	if len(h.After) == 0 {
 		return ""
 	}
@@ -261,16 +249,16 @@ func (p *pass) blocker(st State, h *dsl.Handler) string {
 
 // namespace returns the namespace whose end would end the handlers of the object. It is empty where there is no error, and for a run
 // over the resource as a whole.
-func (p *pass) namespace(err error) string {
+func (p *run) namespace(err error) string {
 	if err == nil || p.resourceWide() {
 		return ""
 	}
 	return attempt.Home(p.Object)
 }
 
-// bars reports whether what comes after a handler runs no more: the handler has failed for good, and lets the object go.
-func (p *pass) bars(st State, handler string) bool {
-	return p.Deletion != "" && slices.ContainsFunc(p.Rules.Readers, func(r book.Handler) bool {
+// blocksForGood reports whether what comes after a handler runs no more: the handler has failed for good, and lets the object go.
+func (p *run) blocksForGood(st State, handler string) bool {
+	return p.Deletion != "" && slices.ContainsFunc(p.Rules.Readers, func(r progress.Handler) bool {
 		if r.ID != handler {
 			return false
 		}
@@ -280,20 +268,20 @@ func (p *pass) bars(st State, handler string) bool {
 }
 
 // blocks reports whether handlers that come after this one have to wait.
-func (p *pass) blocks(st State, r book.Handler) bool {
+func (p *run) blocks(st State, r progress.Handler) bool {
 	if j := st.Jobs.Of(r); j != nil {
 		return !j.Through()
 	}
-	if p.filters.WasDue(r.ID) || st.isUnheard(r) {
+	if p.filters.WasDue(r.ID) || st.isOutcomeMissing(r) {
 		return true
 	}
 	e := p.ledger.Entry(r)
 	failed := e.FailedFor != "" && p.Deletion == "" || p.Deletion != "" && e.DeleteDone(p.Deletion) && e.Try.Failed
-	return failed && p.sees(st.Draft, r, AskFor(r.Handler)).Keeps()
+	return failed && p.askFilters(st.Draft, r, askFor(r.Handler)).Keeps()
 }
 
-// postponed says why a job does not run in this pass: it is not due yet, or blocked. The reason is empty where it runs.
-func (p *pass) postponed(st State, j *Job) (why Why, wait time.Duration) {
+// postponed says why a job does not run in this reconcile: it is not due yet, or blocked. The reason is empty where it runs.
+func (p *run) postponed(st State, j *Attempt) (why Why, wait time.Duration) {
 	why = Why{Handler: j.Reader.ID, Cause: j.Cause}
 	if now := p.paused(); now != nil {
 		why.Reason, why.Detail = Paused, now.String()
@@ -309,8 +297,8 @@ func (p *pass) postponed(st State, j *Job) (why Why, wait time.Duration) {
 	return why, 0
 }
 
-// paused returns the pause that has begun during the pass, or nil.
-func (p *pass) paused() *pause.Pause {
+// paused returns the pause that has begun during the reconcile, or nil.
+func (p *run) paused() *pause.Pause {
 	if now := p.Pauses.Around(p.Key.Namespace, p.Deletion != ""); now != nil {
 		return now
 	}
@@ -320,8 +308,8 @@ func (p *pass) paused() *pause.Pause {
 	return nil
 }
 
-// subject is what a handler and its filters are asked about in this pass, with the object as the draft has it.
-func (p *pass) subject(d Draft, r book.Handler, c dsl.Cause, try book.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
+// subject is what a handler and its filters are asked about in this reconcile, with the object as the draft has it.
+func (p *run) subject(d Draft, r progress.Handler, c dsl.Cause, try progress.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
 	out := &dsl.Subject{
 		Object: dsl.Shown(d.Current, r.Sees), Kept: r.Sees, Prefix: p.Rules.Prefix, Handler: r.ID, Cause: c, Attempt: try.Attempts + 1, Made: p.Rules.Spec.Makes, Now: p.Now,
 		Log:      p.logOf(p.Input, attempt.About{Handler: r.ID, Cause: c, Attempt: try.Attempts + 1}),
@@ -340,7 +328,7 @@ func (p *pass) subject(d Draft, r book.Handler, c dsl.Cause, try book.Record, ch
 }
 
 // request is what a handler gets for an attempt, which may write in the span.
-func (p *pass) request(st State, j *Job, span *transport.Span) *dsl.Request {
+func (p *run) request(st State, j *Attempt, span *transport.Span) *dsl.Request {
 	var children dsl.Children
 	if p.resourceWide() {
 		children = apply.None(errNoObject)
@@ -366,7 +354,7 @@ func (p *pass) request(st State, j *Job, span *transport.Span) *dsl.Request {
 
 // others notes what a handler writes with its client to objects that are not its children.
 type others struct {
-	pass    *pass
+	pass    *run
 	handler string
 }
 
@@ -384,8 +372,8 @@ func (o others) Deleted(kind string, gvr schema.GroupVersionResource, key cache.
 }
 
 // discreet returns the context for what handlers write: answers of the API server are not quoted where one of them may read Secrets.
-func discreet(ctx context.Context, readers ...book.Handler) context.Context {
-	if slices.ContainsFunc(readers, func(r book.Handler) bool { return r.Secrets.Read }) {
+func discreet(ctx context.Context, readers ...progress.Handler) context.Context {
+	if slices.ContainsFunc(readers, func(r progress.Handler) bool { return r.Secrets.Read }) {
 		return dsl.Discreetly(ctx)
 	}
 	return ctx

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"cmp"
@@ -19,48 +19,48 @@ import (
 )
 
 const (
-	// long is how long a pass runs before the log and the checks name it: a request without an answer has
+	// long is how long a reconcile runs before the log and the checks name it: a request without an answer has
 	// ended by then, or is about to.
 	long = time.Minute
-	// pauseMost is the longest pause between two lines of the log about one pass; the pauses double.
+	// pauseMost is the longest pause between two lines of the log about one reconcile; the pauses double.
 	pauseMost = time.Hour
-	// named is how many passes a check names, the longest ones.
+	// named is how many reconciles a check names, the longest ones.
 	named = 5
 )
 
-// Running are those of a resource that run at this moment, and the handlers within them. A pass holds a worker
+// Running are those of a resource that run at this moment, and the handlers within them. A reconcile holds a worker
 // and its object's changes, so the log and the checks name one that does not end.
 type Running struct {
 	log logr.Logger
 
 	mu  sync.Mutex
-	now map[cache.ObjectName]*run
+	now map[cache.ObjectName]*ongoing
 	// timer looks for long passes. There is one for all, and none while nothing runs.
 	timer *time.Timer
 }
 
-// NewRunning returns an empty set of passes. The log names each pass that runs for a minute, and again after pauses that double.
+// NewRunning returns an empty set of reconciles. The log names each reconcile that runs for a minute, and again after pauses that double.
 func NewRunning(log logr.Logger) *Running {
-	return &Running{log: log, now: map[cache.ObjectName]*run{}}
+	return &Running{log: log, now: map[cache.ObjectName]*ongoing{}}
 }
 
-// run is one pass.
-type run struct {
+// ongoing is one reconcile.
+type ongoing struct {
 	begun time.Time
-	// handler runs within the pass since entered; it is empty when none does.
+	// handler runs within the reconcile since entered; it is empty when none does.
 	handler string
 	entered time.Time
-	// next is when the log names the pass next.
+	// next is when the log names the reconcile next.
 	next time.Time
 }
 
-// Begin notes that a pass over the key runs, and returns what notes its end. A key has one pass at a
+// Begin notes that a reconcile over the key runs, and returns what notes its end. A key has one reconcile at a
 // time.
 func (p *Running) Begin(key cache.ObjectName) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	p.now[key] = &run{begun: now, next: now.Add(long)}
+	p.now[key] = &ongoing{begun: now, next: now.Add(long)}
 	if p.timer == nil {
 		p.timer = time.AfterFunc(long, p.look)
 	}
@@ -71,7 +71,7 @@ func (p *Running) Begin(key cache.ObjectName) (end func()) {
 	}
 }
 
-// Enter notes that a handler runs within the key's pass, and returns what notes its end. A pass has one
+// Enter notes that a handler runs within the key's reconcile, and returns what notes its end. A reconcile has one
 // handler at a time.
 func (p *Running) Enter(key cache.ObjectName, handler string) (leave func()) {
 	set := func(handler string) {
@@ -85,9 +85,9 @@ func (p *Running) Enter(key cache.ObjectName, handler string) (leave func()) {
 	return func() { set("") }
 }
 
-// look logs the passes that have run for long. It runs again while any pass runs, early enough for one that begins meanwhile.
+// look logs the reconciles that have run for long. It runs again while any reconcile runs, early enough for one that begins meanwhile.
 func (p *Running) look() {
-	late := map[cache.ObjectName]run{}
+	late := map[cache.ObjectName]ongoing{}
 	p.mu.Lock()
 	now := time.Now()
 	wait := long
@@ -121,7 +121,7 @@ func (p *Running) List() []string {
 	return out
 }
 
-// Run is a pass that runs.
+// Run is a reconcile that runs.
 type Run struct {
 	Begun time.Time
 	// Handler runs within it since a time; empty where none does.
@@ -129,7 +129,7 @@ type Run struct {
 	Entered time.Time
 }
 
-// Of returns the pass that runs over a key at this moment, if one does.
+// Of returns the reconcile that runs over a key at this moment, if one does.
 func (p *Running) Of(key cache.ObjectName) (r Run, runs bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *Running) Of(key cache.ObjectName) (r Run, runs bool) {
 	return r, runs
 }
 
-// Long names the passes that have run for long, the longest first. It is empty when no pass has.
+// Long names the reconciles that have run for long, the longest first. It is empty when no reconcile has.
 func (p *Running) Long() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,15 +160,15 @@ func (p *Running) Long() string {
 }
 
 // of names what runs.
-func (one *run) of(key cache.ObjectName) string {
+func (one *ongoing) of(key cache.ObjectName) string {
 	if one.handler == "" {
 		return "pass over " + key.String()
 	}
 	return one.handler + " of " + key.String()
 }
 
-// warn logs that a pass has run for long. Between handlers it mostly waits for the API server.
-func (p *Running) warn(key cache.ObjectName, one run) {
+// warn logs that a reconcile has run for long. Between handlers it mostly waits for the API server.
+func (p *Running) warn(key cache.ObjectName, one ongoing) {
 	log := p.log.WithValues("namespace", key.Namespace, "name", key.Name, "since", one.begun.Format(time.RFC3339),
 		"for", time.Since(one.begun).Truncate(time.Second).String())
 	if one.handler != "" {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// Chosen are the handlers that run in a pass at a time by a resource's lifecycle, of those that are due and not blocked. The
+// Chosen are the handlers that run in a reconcile at a time by a resource's lifecycle, of those that are due and not blocked. The
 // error is its panic; the first one runs then.
-func (js Jobs) Chosen(lifecycle dsl.Lifecycle, blocked func(*dsl.Handler) bool, now time.Time) (out []book.Handler, err error) {
+func (js Attempts) Chosen(lifecycle dsl.Lifecycle, blocked func(*dsl.Handler) bool, now time.Time) (out []progress.Handler, err error) {
 	var due []dsl.Due
 	for _, j := range js.waiting(blocked, now) {
 		due = append(due, dsl.Due{Handler: j.Reader.Handler, Cause: j.Cause, Attempt: j.Record.Attempts + 1})
@@ -25,14 +25,14 @@ func (js Jobs) Chosen(lifecycle dsl.Lifecycle, blocked func(*dsl.Handler) bool, 
 	}
 	chosen, err := choose(lifecycle, due)
 	for _, one := range chosen {
-		i := slices.IndexFunc(js, func(j *Job) bool { return j.Reader.Handler == one.Handler })
-		twice := slices.ContainsFunc(out, func(r book.Handler) bool { return r.Handler == one.Handler })
+		i := slices.IndexFunc(js, func(j *Attempt) bool { return j.Reader.Handler == one.Handler })
+		twice := slices.ContainsFunc(out, func(r progress.Handler) bool { return r.Handler == one.Handler })
 		if i >= 0 && !twice {
 			out = append(out, js[i].Reader)
 		}
 	}
 	if len(out) == 0 {
-		out = []book.Handler{js.waiting(blocked, now)[0].Reader}
+		out = []progress.Handler{js.waiting(blocked, now)[0].Reader}
 	}
 	return out, err
 }
@@ -46,7 +46,7 @@ func choose(lifecycle dsl.Lifecycle, due []dsl.Due) (out []dsl.Due, err error) {
 }
 
 // waiting are the jobs that could run at a time and have not.
-func (js Jobs) waiting(blocked func(*dsl.Handler) bool, now time.Time) (out Jobs) {
+func (js Attempts) waiting(blocked func(*dsl.Handler) bool, now time.Time) (out Attempts) {
 	for _, j := range js {
 		if !j.Ran && !j.Record.Done && j.Record.Waits(now) <= 0 && !blocked(j.Reader.Handler) {
 			out = append(out, j)
@@ -55,9 +55,9 @@ func (js Jobs) waiting(blocked func(*dsl.Handler) bool, now time.Time) (out Jobs
 	return out
 }
 
-// NotRun reports whether there are handlers that could run at a time and were not chosen. Where there are none, wait is the
-// shortest time after which one is to run later; zero where no handler is.
-func (js Jobs) NotRun(blocked func(*dsl.Handler) bool, now time.Time) (wait time.Duration, some bool) {
+// notRun reports whether there are handlers that could run at a time and were not chosen. If there are none, wait is the
+// shortest time until a handler is to run; zero if no handler is.
+func (js Attempts) notRun(blocked func(*dsl.Handler) bool, now time.Time) (wait time.Duration, some bool) {
 	for _, j := range js {
 		if w := j.Record.Waits(now); w > 0 && !j.Record.Done && (wait == 0 || w < wait) {
 			wait = w
@@ -67,8 +67,8 @@ func (js Jobs) NotRun(blocked func(*dsl.Handler) bool, now time.Time) (wait time
 }
 
 // Replace puts a job, nil for none, in the place of that of a handler.
-func (js Jobs) Replace(r book.Handler, now *Job) Jobs {
-	i := slices.IndexFunc(js, func(j *Job) bool { return j.Reader.Handler == r.Handler })
+func (js Attempts) Replace(r progress.Handler, now *Attempt) Attempts {
+	i := slices.IndexFunc(js, func(j *Attempt) bool { return j.Reader.Handler == r.Handler })
 	if now == nil {
 		return slices.Delete(js, i, i+1)
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -35,10 +35,10 @@ type ClientSettings struct {
 	Renamer *patch.Renamer
 	// Renewer renews what the operator has applied in versions that their CRDs have dropped.
 	Renewer *apply.Renewer
-	Catalog *catalog.Catalog
+	Catalog *discovery.Catalog
 	// Clients reaches resources on the server, and Feeds have the caches of those that the operator watches.
 	Clients Clients
-	Feeds   *feed.Factory
+	Feeds   *source.Factory
 }
 
 // Noter notes what a client writes.
@@ -180,20 +180,20 @@ func (c *client) MergePatch(ctx context.Context, resource, namespace, name strin
 
 // Delete deletes an object.
 func (c *client) Delete(ctx context.Context, resource, namespace, name, uid string) error {
-	return c.remove(ctx, cache.ObjectName{Namespace: namespace, Name: name}, types.UID(uid), func(ctx context.Context) (catalog.Resource, error) {
+	return c.remove(ctx, cache.ObjectName{Namespace: namespace, Name: name}, types.UID(uid), func(ctx context.Context) (discovery.Resource, error) {
 		return c.resolve(ctx, resource)
 	})
 }
 
 // DeleteObject deletes an object by its kind.
 func (c *client) DeleteObject(ctx context.Context, object *unstructured.Unstructured) error {
-	return c.remove(ctx, cache.MetaObjectToName(object), object.GetUID(), func(ctx context.Context) (catalog.Resource, error) {
+	return c.remove(ctx, cache.MetaObjectToName(object), object.GetUID(), func(ctx context.Context) (discovery.Resource, error) {
 		return c.Catalog.KindOf(ctx, object.GroupVersionKind())
 	})
 }
 
 // remove deletes what has the key, of the resource that is found.
-func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID, find func(context.Context) (catalog.Resource, error)) error {
+func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID, find func(context.Context) (discovery.Resource, error)) error {
 	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
 		return err
@@ -240,10 +240,10 @@ func (c *client) send(ctx context.Context, deed apply.Deed, object any, write fu
 	return result, err
 }
 
-func (c *client) resolve(ctx context.Context, resource string) (catalog.Resource, error) {
+func (c *client) resolve(ctx context.Context, resource string) (discovery.Resource, error) {
 	name, err := dsl.ParseResourceName(resource)
 	if err != nil {
-		return catalog.Resource{}, dsl.Permanent(err)
+		return discovery.Resource{}, dsl.Permanent(err)
 	}
 	return c.Catalog.Resolve(ctx, name)
 }

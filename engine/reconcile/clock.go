@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"slices"
@@ -13,25 +13,25 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// Clock are an object's timers in one pass.
+// Clock are an object's timers in one reconcile.
 type Clock struct {
-	// Handlers are the timer handlers of the resource, Now is the time of the pass.
-	Handlers []book.Handler
+	// Handlers are the timer handlers of the resource, Now is the time of the reconcile.
+	Handlers []progress.Handler
 	Now      time.Time
-	// Ticks are those of the handlers, as the pass leaves them; nil where there are none.
+	// Ticks are those of the handlers, as the reconcile leaves them; nil where there are none.
 	Ticks []Tick
 }
 
-// startClock returns the object's timers as they are for this pass. They are kept only when the pass is remembered: the ticks
+// startClock returns the object's timers as they are for this reconcile. They are kept only when the reconcile is remembered: the ticks
 // of one that failed are there for the next. A timer with idle that has failed and waits for its next attempt waits for
 // the object to come to rest instead, when that has changed.
-func (p *pass) startClock(d Draft) *Clock {
+func (p *run) startClock(d Draft) *Clock {
 	handlers := p.Rules.Timers
 	c := &Clock{Handlers: handlers, Now: p.Now, Ticks: slices.Clone(p.memory.Ticks)}
 	if c.Ticks == nil {
 		for _, h := range handlers {
-			c.Ticks = append(c.Ticks, FirstTickOf(h.Handler, p.Now, p.Changes.Fresh, func() *dsl.Subject {
-				return p.subject(d, h, dsl.Timer, book.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Timer))
+			c.Ticks = append(c.Ticks, firstTickOf(h.Handler, p.Now, p.Changes.Fresh, func() *dsl.Subject {
+				return p.subject(d, h, dsl.Timer, progress.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Timer))
 			}))
 		}
 	}
@@ -42,43 +42,43 @@ func (p *pass) startClock(d Draft) *Clock {
 		var changed bool
 		c.Ticks[i], changed = c.Ticks[i].Look(h.Timing, d.Look.Digest(h.View), p.Now)
 		if e := p.ledger.Entry(h); changed && e.Try.Cause == dsl.Timer {
-			e.Try = book.Record{}
+			e.Try = progress.Record{}
 			p.ledger.Put(h, e)
 		}
 	}
 	return c
 }
 
-// FirstTickOf returns the first run of a timer. Fresh: its object is new. About is what the handler is asked about, if it
-// works that out.
-func FirstTickOf(h *dsl.Handler, now time.Time, fresh bool, about func() *dsl.Subject) Tick {
+// firstTickOf returns the first run of a timer. Fresh: its object is new. About returns the subject of a
+// computed delay.
+func firstTickOf(h *dsl.Handler, now time.Time, fresh bool, about func() *dsl.Subject) Tick {
 	if h.Delay == nil {
-		return FirstTick(h.Timing, now, fresh)
+		return firstTick(h.Timing, now, fresh)
 	}
-	return DelayedTick(h.Timing, now, attempt.Delay(h.Delay, about))
+	return delayedTick(h.Timing, now, attempt.Delay(h.Delay, about))
 }
 
 // Fires reports whether a timer handler's time has come.
-func (c *Clock) Fires(h book.Handler) bool {
+func (c *Clock) Fires(h progress.Handler) bool {
 	if c == nil {
 		return false
 	}
-	i := slices.IndexFunc(c.Handlers, func(t book.Handler) bool { return t.Handler == h.Handler })
+	i := slices.IndexFunc(c.Handlers, func(t progress.Handler) bool { return t.Handler == h.Handler })
 	return i >= 0 && c.Ticks[i].Fires(h.Timing, c.Now)
 }
 
 // Ran reports whether a timer handler has run for the object in this process.
-func (c *Clock) Ran(h book.Handler) bool {
+func (c *Clock) Ran(h progress.Handler) bool {
 	if c == nil {
 		return false
 	}
-	i := slices.IndexFunc(c.Handlers, func(t book.Handler) bool { return t.Handler == h.Handler })
+	i := slices.IndexFunc(c.Handlers, func(t progress.Handler) bool { return t.Handler == h.Handler })
 	return i >= 0 && c.Ticks[i].Ran
 }
 
-// Wind sets the timers for the next pass, when the handlers with something to do have run and left the object as look
+// Wind sets the timers for the next reconcile, when the handlers with something to do have run and left the object as look
 // shows it. It returns the time of the earliest, zero where none has one.
-func (c *Clock) Wind(jobs Jobs, look *book.Look, now time.Time) (due time.Time) {
+func (c *Clock) Wind(jobs Attempts, look *progress.Look, now time.Time) (due time.Time) {
 	if c == nil {
 		return due
 	}
@@ -86,7 +86,7 @@ func (c *Clock) Wind(jobs Jobs, look *book.Look, now time.Time) (due time.Time) 
 		k, ran := c.Ticks[i], c.Ticks[i].Ran
 		switch j := jobs.Of(h); {
 		case j != nil && j.Ran && j.Cause == dsl.Timer && j.Record.Done:
-			k = TickAfter(k, h.Timing, c.Now, now)
+			k = tickAfter(k, h.Timing, c.Now, now)
 			ran = true
 		case k.Fires(h.Timing, c.Now):
 			k = k.Next(h.Timing, now)
@@ -105,8 +105,8 @@ func (c *Clock) Wind(jobs Jobs, look *book.Look, now time.Time) (due time.Time) 
 	return due
 }
 
-// TickAfter returns the run that follows one that has come to its end in a pass that began at a time.
-func TickAfter(k Tick, t *dsl.Timing, began, now time.Time) Tick {
+// tickAfter returns the run that follows one that has come to its end in a reconcile that began at a time.
+func tickAfter(k Tick, t *dsl.Timing, began, now time.Time) Tick {
 	if k.Passed(began) {
 		k = k.Next(t, now)
 	}
@@ -117,13 +117,13 @@ func TickAfter(k Tick, t *dsl.Timing, began, now time.Time) Tick {
 // it wanted.
 const unkeptLook = time.Minute
 
-// Times are those of a pass.
+// Times are those of a reconcile.
 type Times struct{ Began, Ended time.Time }
 
-// AlarmAgain returns when handlers run again that asked for it, at the end of a pass with these jobs: those of before included
-// that have not run since. Unkept: the server did not keep what was written, so what is asked for at once would turn round
+// alarmAgain returns the times at which handlers asked to run again, at the end of a reconcile with these jobs. Earlier times of
+// handlers that have not run since are kept. Unkept: the server did not keep what was written, so what is asked for at once would turn round
 // and round.
-func AlarmAgain(before *Alarm, jobs Jobs, at Times, unkept bool) *Alarm {
+func alarmAgain(before *Alarm, jobs Attempts, at Times, unkept bool) *Alarm {
 	out := before.Pending(at.Began)
 	for _, j := range jobs {
 		if !j.Ran {
@@ -142,8 +142,8 @@ func AlarmAgain(before *Alarm, jobs Jobs, at Times, unkept bool) *Alarm {
 	return out
 }
 
-// wind sets when the object's timers, its resync period and the handlers that asked to run again are due.
-func (p *pass) wind(st State) State {
+// scheduleNext sets when the object's timers, its resync period and the handlers that asked to run again are due.
+func (p *run) scheduleNext(st State) State {
 	m, now := p.memory, time.Now()
 	clock := st.Found.Clock
 	if due := clock.Wind(st.Jobs, st.Look, now); !due.IsZero() {
@@ -167,9 +167,9 @@ func (p *pass) wind(st State) State {
 }
 
 // alarm sets when handlers run again that asked for it.
-func (p *pass) alarm(st State) State {
+func (p *run) alarm(st State) State {
 	m, now := p.memory, time.Now()
-	m.Again = AlarmAgain(m.Again, st.Jobs, Times{Began: p.Now, Ended: now}, len(m.Ignored) > 0)
+	m.Again = alarmAgain(m.Again, st.Jobs, Times{Began: p.Now, Ended: now}, len(m.Ignored) > 0)
 	if at := m.Again.Next(); !at.IsZero() {
 		st.Due = st.Due.Sooner(at.Sub(now), queue.Due)
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"cmp"
@@ -19,13 +19,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// conditions is what is known in a pass when its handlers have run.
+// conditions is what is known in a reconcile when its handlers have run.
 type conditions struct {
-	*pass
+	*run
 	State
 }
 
-// Own asks for the conditions of the engine's own, or for their end: the object is not paused in a pass.
+// Own asks for the conditions of the engine's own, or for their end: the object is not paused in a reconcile.
 func (p conditions) Own(marks *patch.Marks) {
 	p.failing(marks)
 	name, _ := cutName(ConditionText(ConditionOf(p.Object, PausedCondition), "message"), p.Rules.Names)
@@ -36,7 +36,7 @@ func (p conditions) Own(marks *patch.Marks) {
 
 // failing asks for the condition that says which handlers fail, or for its end.
 func (p conditions) failing(marks *patch.Marks) {
-	said := SaidOf(p.Object, p.Rules.Names...)
+	said := saidOf(p.Object, p.Rules.Names...)
 	if said.Foreign() {
 		return
 	}
@@ -60,12 +60,12 @@ func (p conditions) failing(marks *patch.Marks) {
 
 // standingOf says how a handler fares. Filters of one that the condition names are asked again when this process has
 // not heard of them.
-func (p conditions) standingOf(reader book.Handler, named bool) FailingHandler {
+func (p conditions) standingOf(reader progress.Handler, named bool) FailingHandler {
 	h, r := reader.Handler, p.Jobs.Record(reader, p.ledger.Entry(reader))
 	out := FailingHandler{ID: h.ID, Undecided: !r.Done && r.Attempts > 0}
 	if j := p.Jobs.Of(reader); j != nil {
 		out.Ran = j.Ran
-	} else if p.isUnheard(reader) {
+	} else if p.isOutcomeMissing(reader) {
 		out.Undecided = true
 	}
 	switch {
@@ -75,7 +75,7 @@ func (p conditions) standingOf(reader book.Handler, named bool) FailingHandler {
 		out.Reason, out.Message = Retried, r.Message
 	default:
 		if named && h.When != nil && p.memory.Filters.Of(h) == "" {
-			p.sees(p.Draft, reader, AskFor(h))
+			p.askFilters(p.Draft, reader, askFor(h))
 		}
 		if text := p.memory.Filters.Of(h); text != "" {
 			out.Reason, out.Message = FilterFailed, text
@@ -85,7 +85,7 @@ func (p conditions) standingOf(reader book.Handler, named bool) FailingHandler {
 }
 
 // saysItself reports whether a handler has a condition of its own in which it says that it fails.
-func (p conditions) saysItself(r book.Handler) bool {
+func (p conditions) saysItself(r progress.Handler) bool {
 	j := p.Jobs.Of(r)
 	return j != nil && j.Offers || slices.ContainsFunc(r.Needs, func(n dsl.Need) bool { return n.Offered })
 }
@@ -94,7 +94,7 @@ func (p conditions) saysItself(r book.Handler) bool {
 // changed since: they need not run, and their conditions are true of this generation, too. A condition of an earlier
 // generation is out of date by Kubernetes' conventions.
 func (p conditions) Restate(into *dsl.Patch) {
-	for _, c := range EarlierConditions(p.Object) {
+	for _, c := range earlierConditions(p.Object) {
 		said := slices.ContainsFunc(into.Conditions, func(now metav1.Condition) bool { return now.Type == c.Type })
 		if !said && p.holdsOn(c.Type) {
 			into.SetCondition(c.Type, c.Status, c.Reason, c.Message)
@@ -107,7 +107,7 @@ func (p conditions) Restate(into *dsl.Patch) {
 func (p conditions) holdsOn(kind string) bool {
 	holds := false
 	for _, r := range p.Rules.Readers {
-		if !slices.Contains(r.Known.Conditions, kind) || !p.sees(p.Draft, r, AskFor(r.Handler)).Holds {
+		if !slices.Contains(r.Known.Conditions, kind) || !p.askFilters(p.Draft, r, askFor(r.Handler)).Holds {
 			continue
 		}
 		e := p.ledger.Entry(r)
@@ -124,19 +124,19 @@ func (p conditions) holdsOn(kind string) bool {
 
 // leaves reports whether a handler leaves a condition as it is for the object. What it said of an earlier generation is not true of
 // this one then.
-func (p conditions) leaves(r book.Handler, kind string) bool {
+func (p conditions) leaves(r progress.Handler, kind string) bool {
 	if r.Known.Leaves == nil {
 		return false
 	}
 	leaves := func(s *dsl.Subject) (bool, error) { return r.Known.Leaves(s, kind), nil }
-	cause := AskFor(r.Handler)
-	out, err := attempt.Ask(leaves, p.subject(p.Draft, r, cause, book.Record{}, p.family.Reader(), p.indexes.For(r.ID, cause)))
+	cause := askFor(r.Handler)
+	out, err := attempt.Ask(leaves, p.subject(p.Draft, r, cause, progress.Record{}, p.family.Reader(), p.indexes.For(r.ID, cause)))
 	return out || err != nil
 }
 
 // keepsCondition reports whether a condition is not to be retired: a handler is known to set it, or the engine does, or it was looked at before.
-func (p *pass) keepsCondition(kind string) bool {
-	sets := func(r book.Handler) bool { return slices.Contains(r.Known.Conditions, kind) }
+func (p *run) keepsCondition(kind string) bool {
+	sets := func(r progress.Handler) bool { return slices.Contains(r.Known.Conditions, kind) }
 	return kind == Failing || kind == PausedCondition || slices.Contains(p.memory.Settled, kind) || slices.ContainsFunc(p.Rules.Readers, sets)
 }
 
@@ -151,7 +151,7 @@ func ConditionOf(o *unstructured.Unstructured, kind string) map[string]any {
 }
 
 // keepConditions asks for conditions that are still true of a new generation, and finds out whose condition Ready the object has.
-func (p *pass) keepConditions(ctx context.Context, st State) State {
+func (p *run) keepConditions(ctx context.Context, st State) State {
 	st = p.restate(st)
 	if p.keepsReady() {
 		st = p.ownReady(ctx, st)
@@ -160,15 +160,15 @@ func (p *pass) keepConditions(ctx context.Context, st State) State {
 }
 
 // restate asks for conditions that are still true of a new generation.
-func (p *pass) restate(st State) State {
+func (p *run) restate(st State) State {
 	if p.Deletion == "" && p.Own.Resource().Status { // without a subresource, each write would be another generation
 		p.conditions(st).Restate(st.Patch)
 	}
 	return st
 }
 
-// conditions is what the pass knows of what is to be said in conditions.
-func (p *pass) conditions(st State) conditions { return conditions{p, st} }
+// conditions is what the reconcile knows of what is to be said in conditions.
+func (p *run) conditions(st State) conditions { return conditions{p, st} }
 
 // ConditionsOf are an object's conditions. They are only read.
 func ConditionsOf(o *unstructured.Unstructured) []map[string]any {
@@ -176,8 +176,8 @@ func ConditionsOf(o *unstructured.Unstructured) []map[string]any {
 	return plain.Maps(list)
 }
 
-// EarlierConditions are an object's conditions that were set for an earlier generation of it.
-func EarlierConditions(o *unstructured.Unstructured) (out []metav1.Condition) {
+// earlierConditions are an object's conditions that were set for an earlier generation of it.
+func earlierConditions(o *unstructured.Unstructured) (out []metav1.Condition) {
 	for _, c := range ConditionsOf(o) {
 		if seen, is := c["observedGeneration"].(int64); is && seen > 0 && seen < o.GetGeneration() {
 			out = append(out, metav1.Condition{
@@ -212,7 +212,7 @@ type FailingHandler struct {
 	ID string
 	// Reason is why it fails, empty when it does not; Message is in what words.
 	Reason, Message string
-	// Ran: it has run in this pass. The condition names one that did not since the pass in which it ran.
+	// Ran: it has run in this reconcile. The condition names one that did not since the reconcile in which it ran.
 	Ran bool
 	// Undecided: it is about to be tried again; the outcome shows whether it is mended.
 	Undecided bool
@@ -229,8 +229,8 @@ type Said struct {
 	foreign          bool
 }
 
-// SaidOf reads the condition that an operator has left on an object, under its name or an earlier one: the names, its own first.
-func SaidOf(o *unstructured.Unstructured, names ...string) Said {
+// saidOf reads the condition that an operator has left on an object, under its name or an earlier one: the names, its own first.
+func saidOf(o *unstructured.Unstructured, names ...string) Said {
 	s := Said{operator: names[0]}
 	for _, c := range ConditionsOf(o) {
 		if c["type"] == Failing {

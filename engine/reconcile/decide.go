@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // decide returns what a handler has to do, nil for nothing. The state has the reason of one that is due and does not run.
-func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Job) {
+func (p *run) decide(ctx context.Context, st State, r progress.Handler) (State, *Attempt) {
 	e := p.entry(st, r)
 	s := p.situation(st, r)
 	var m appointment
@@ -39,9 +39,9 @@ func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Jo
 		e = j.Entry // it is remembered from here on, should it match later
 	}
 	p.ledger.Put(r, e)
-	if p.heard != nil {
-		if other := p.unheard(st, r); other != "" {
-			st.Why = append(st.Why, Why{Handler: r.ID, Cause: c, Reason: Unheard, Detail: other})
+	if p.outcomesRead != nil {
+		if other := p.missingOutcome(st, r); other != "" {
+			st.Why = append(st.Why, Why{Handler: r.ID, Cause: c, Reason: OutcomeMissing, Detail: other})
 			return st, nil
 		}
 	}
@@ -53,8 +53,8 @@ func (p *pass) decide(ctx context.Context, st State, r book.Handler) (State, *Jo
 	return st, j
 }
 
-// noTurn reports whether a handler has no turn in this pass, and why. The reason is empty where nothing has come up for it.
-func (p *pass) noTurn(r book.Handler, c dsl.Cause, m appointment) (why Why, none bool) {
+// noTurn reports whether a handler has no turn in this reconcile, and why. The reason is empty where nothing has come up for it.
+func (p *run) noTurn(r progress.Handler, c dsl.Cause, m appointment) (why Why, none bool) {
 	switch {
 	case m.err != nil && (c == "" || c == dsl.Timer):
 		return Why{Handler: r.ID, Cause: dsl.Timer, Reason: TimeFails, Detail: m.err.Error()}, true
@@ -66,15 +66,15 @@ func (p *pass) noTurn(r book.Handler, c dsl.Cause, m appointment) (why Why, none
 	return Why{}, false
 }
 
-// entry returns a handler's entry in the book. If the handler begins with the object, the entry has the object as it is. Its when
+// entry returns a handler's entry in the progress. If the handler begins with the object, the entry has the object as it is. Its when
 // need not hold for that: the change that makes it true is one for the handler. A when that fails is asked until it answers.
-func (p *pass) entry(st State, r book.Handler) book.Entry {
+func (p *run) entry(st State, r progress.Handler) progress.Entry {
 	e := p.ledger.Entry(r)
 	unanswered := e.AsFound && p.memory.Filters.Of(r.Handler) != ""
 	if p.Deletion != "" || !e.NewHandler && !unanswered {
 		return e
 	}
-	a := p.sees(st.Draft, r, dsl.Update)
+	a := p.askFilters(st.Draft, r, dsl.Update)
 	if a.Err != nil && e.NewHandler && e.ToCreate(r, st.Look) {
 		p.filters.Due(r.ID)
 	}
@@ -85,7 +85,7 @@ func (p *pass) entry(st State, r book.Handler) book.Entry {
 }
 
 // situation finds out what has come up for a handler.
-func (p *pass) situation(st State, r book.Handler) Situation {
+func (p *run) situation(st State, r progress.Handler) Situation {
 	n := st.Found
 	var again *Alarm
 	if p.memory.Again != nil {
@@ -103,19 +103,19 @@ func (p *pass) situation(st State, r book.Handler) Situation {
 	}
 }
 
-// factsFor returns the facts that a handler's entry is compared with. The book says whether an object is new. Without a book, it
-// is new to a handler that stores nothing if it is fresh, or if some handler sees it that would have left a book.
-func (p *pass) factsFor(st State, r book.Handler) book.Facts {
+// factsFor returns the facts that a handler's entry is compared with. The progress says whether an object is new. Without progress, it
+// is new to a handler that stores nothing if it is fresh, or if some handler sees it that would have left progress.
+func (p *run) factsFor(st State, r progress.Handler) progress.Facts {
 	f := p.ledger.Facts(r, st.Look)
 	if !f.New || !f.First || p.Changes.Fresh || !r.On(dsl.Resume) {
 		return f
 	}
 	if p.marks == nil {
-		marks := slices.ContainsFunc(p.Rules.Readers, func(other book.Handler) bool {
+		marks := slices.ContainsFunc(p.Rules.Readers, func(other progress.Handler) bool {
 			if !other.Stores() {
 				return false
 			}
-			holds, err := p.asks(st.Draft, other, AskFor(other.Handler)) // the answer is not kept: what handlers do may change it
+			holds, err := p.asks(st.Draft, other, askFor(other.Handler)) // the answer is not kept: what handlers do may change it
 			return holds && err == nil
 		})
 		p.marks = &marks
@@ -126,8 +126,8 @@ func (p *pass) factsFor(st State, r book.Handler) book.Facts {
 
 // othersMake reports whether others are still to be tried again for the object's creation, or wait for such a one: they may write
 // what this one looks at.
-func (p *pass) othersMake(st State, r book.Handler) bool {
-	return slices.ContainsFunc(p.Rules.Readers, func(other book.Handler) bool {
+func (p *run) othersMake(st State, r progress.Handler) bool {
+	return slices.ContainsFunc(p.Rules.Readers, func(other progress.Handler) bool {
 		e := p.ledger.Entry(other)
 		if other.ID == r.ID || e.Handled != "" || !other.On(dsl.Create) {
 			return false
@@ -137,7 +137,7 @@ func (p *pass) othersMake(st State, r book.Handler) bool {
 }
 
 // turnedAway says why a handler's filters keep it from running. Object is as the handler sees it.
-func turnedAway(j *Job, a filter.Answer, object *unstructured.Unstructured) Why {
+func turnedAway(j *Attempt, a filter.Answer, object *unstructured.Unstructured) Why {
 	w := Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: WhenFalse}
 	switch unmatched := filter.Unmatched(j.Reader.Handler, object, j.Reader.Secrets.In([]string{"self"})); {
 	case a.Err != nil:
@@ -150,8 +150,8 @@ func turnedAway(j *Job, a filter.Answer, object *unstructured.Unstructured) Why 
 
 // Situation is what has come up for one handler.
 type Situation struct {
-	book.Facts
-	// Pass is the time of the pass.
+	progress.Facts
+	// Pass is the time of the reconcile.
 	Pass time.Time
 	// Child and Related: children and related objects have changed. Index: what the handler has read of indexes has.
 	// Unseen: this process has not looked at them before.
@@ -171,7 +171,7 @@ type Situation struct {
 }
 
 // Decide decides what a handler is to run for, empty for nothing, and returns its entry with all that has come up.
-func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
+func Decide(h *dsl.Handler, e progress.Entry, s Situation) (progress.Entry, dsl.Cause) {
 	e = s.enter(h, e)
 	if e.Try.Ended && s.Deletion == "" {
 		return e, "" // nothing can be made in its namespace any more, whatever has changed
@@ -195,9 +195,9 @@ func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
 	return e, c
 }
 
-// enter returns a handler's entry with what has come up since the last pass: ends of waits, and of what was true in
+// record returns a handler's entry with what has come up since the last reconcile: ends of waits, and of what was true in
 // a deletion alone.
-func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
+func (s Situation) enter(h *dsl.Handler, e progress.Entry) progress.Entry {
 	if s.Child || s.Related || s.Index || s.Named {
 		e.Try = e.Try.EndWait()
 	}
@@ -242,8 +242,8 @@ func (s Situation) triggered(h *dsl.Handler) dsl.Cause {
 	return ""
 }
 
-// AskFor is a cause of the handler to ask its filters with.
-func AskFor(h *dsl.Handler) dsl.Cause {
+// askFor is a cause of the handler to ask its filters with.
+func askFor(h *dsl.Handler) dsl.Cause {
 	for _, c := range []dsl.Cause{dsl.Update, dsl.Create, dsl.Delete} {
 		if h.On(c) {
 			return c

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"errors"
@@ -18,11 +18,11 @@ import (
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // handled is the entry of a handler that has handled what it looks at now.
-func handled() book.Entry { return book.Entry{ViewName: "essence", Handled: "now"} }
+func handled() progress.Entry { return progress.Entry{ViewName: "essence", Handled: "now"} }
 
 // failing is a record of a handler that has failed once for a cause, and waits for its next try.
-func failing(c dsl.Cause) book.Record {
-	return book.Record{Cause: c, View: "now", Attempts: 1, Due: noon.Add(time.Hour)}
+func failing(c dsl.Cause) progress.Record {
+	return progress.Record{Cause: c, View: "now", Attempts: 1, Due: noon.Add(time.Hour)}
 }
 
 // TestWhatAHandlerRunsFor holds what a handler is to run for, by what has come up.
@@ -30,30 +30,30 @@ func TestWhatAHandlerRunsFor(t *testing.T) {
 	all := []dsl.Cause{dsl.Create, dsl.Update, dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync}
 	tests := map[string]struct {
 		causes []dsl.Cause
-		entry  book.Entry
+		entry  progress.Entry
 		s      Situation
 		want   dsl.Cause
 	}{
-		"an object that it has not handled":                 {all, book.Entry{}, Situation{}, dsl.Create},
+		"an object that it has not handled":                 {all, progress.Entry{}, Situation{}, dsl.Create},
 		"what it has handled":                               {all, handled(), Situation{}, ""},
-		"another view than it has handled":                  {all, book.Entry{Handled: "before"}, Situation{}, dsl.Update},
+		"another view than it has handled":                  {all, progress.Entry{Handled: "before"}, Situation{}, dsl.Update},
 		"a child that has changed":                          {all, handled(), Situation{Child: true}, dsl.Child},
 		"the same for one that does not run for children":   {[]dsl.Cause{dsl.Update}, handled(), Situation{Child: true}, ""},
 		"being named":                                       {all, handled(), Situation{Named: true}, dsl.Child},
 		"being named, for one that runs at resyncs":         {[]dsl.Cause{dsl.Resync}, handled(), Situation{Named: true}, dsl.Resync},
 		"related objects that have changed":                 {all, handled(), Situation{Related: true}, dsl.RelatedChange},
 		"a timer":                                           {all, handled(), Situation{Fires: true}, dsl.Timer},
-		"a timer, beside a change":                          {all, book.Entry{Handled: "before"}, Situation{Fires: true}, dsl.Update},
+		"a timer, beside a change":                          {all, progress.Entry{Handled: "before"}, Situation{Fires: true}, dsl.Update},
 		"the resync period":                                 {all, handled(), Situation{Resync: true}, dsl.Resync},
 		"a child and the resync period":                     {all, handled(), Situation{Child: true, Resync: true}, dsl.Child},
-		"a child of an object that is being deleted":        {all, handled(), Situation{Child: true, Facts: book.Facts{Deletion: "d"}}, ""},
-		"a deletion":                                        {[]dsl.Cause{dsl.Delete}, book.Entry{}, Situation{Facts: book.Facts{Deletion: "d"}}, dsl.Delete},
-		"a deletion, when others alone hold the object":     {[]dsl.Cause{dsl.Delete}, book.Entry{}, Situation{Released: true, Facts: book.Facts{Deletion: "d"}}, ""},
-		"a deletion that it is through with":                {[]dsl.Cause{dsl.Delete}, book.Entry{Deletion: "d", Try: book.Record{Cause: dsl.Delete, Done: true}}, Situation{Facts: book.Facts{Deletion: "d"}}, ""},
-		"being found while it is being deleted":             {[]dsl.Cause{dsl.Resume}, book.Entry{}, Situation{Facts: book.Facts{Deletion: "d", First: true}}, dsl.Resume},
-		"being found when it is gone already":               {[]dsl.Cause{dsl.Resume}, book.Entry{}, Situation{Gone: true, Facts: book.Facts{Deletion: "d", First: true}}, ""},
-		"an earlier deletion that it is through with":       {[]dsl.Cause{dsl.Delete}, book.Entry{Deletion: "c", Try: book.Record{Cause: dsl.Delete, Done: true}}, Situation{Facts: book.Facts{Deletion: "d"}}, dsl.Delete},
-		"a living object after a deletion that was no more": {[]dsl.Cause{dsl.Delete}, book.Entry{Deletion: "d", Try: book.Record{Cause: dsl.Delete}}, Situation{}, ""},
+		"a child of an object that is being deleted":        {all, handled(), Situation{Child: true, Facts: progress.Facts{Deletion: "d"}}, ""},
+		"a deletion":                                        {[]dsl.Cause{dsl.Delete}, progress.Entry{}, Situation{Facts: progress.Facts{Deletion: "d"}}, dsl.Delete},
+		"a deletion, when others alone hold the object":     {[]dsl.Cause{dsl.Delete}, progress.Entry{}, Situation{Released: true, Facts: progress.Facts{Deletion: "d"}}, ""},
+		"a deletion that it is through with":                {[]dsl.Cause{dsl.Delete}, progress.Entry{Deletion: "d", Try: progress.Record{Cause: dsl.Delete, Done: true}}, Situation{Facts: progress.Facts{Deletion: "d"}}, ""},
+		"being found while it is being deleted":             {[]dsl.Cause{dsl.Resume}, progress.Entry{}, Situation{Facts: progress.Facts{Deletion: "d", First: true}}, dsl.Resume},
+		"being found when it is gone already":               {[]dsl.Cause{dsl.Resume}, progress.Entry{}, Situation{Gone: true, Facts: progress.Facts{Deletion: "d", First: true}}, ""},
+		"an earlier deletion that it is through with":       {[]dsl.Cause{dsl.Delete}, progress.Entry{Deletion: "c", Try: progress.Record{Cause: dsl.Delete, Done: true}}, Situation{Facts: progress.Facts{Deletion: "d"}}, dsl.Delete},
+		"a living object after a deletion that was no more": {[]dsl.Cause{dsl.Delete}, progress.Entry{Deletion: "d", Try: progress.Record{Cause: dsl.Delete}}, Situation{}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -78,9 +78,9 @@ func TestWhatEndsAWait(t *testing.T) {
 		"a child has changed":  {Situation{Child: true}, dsl.KnownReads{}, false},
 		"related objects have": {Situation{Related: true}, dsl.KnownReads{}, false},
 		"a right was given":    {Situation{Granted: true}, dsl.KnownReads{}, false},
-		"in a deletion a child that it is not known to read":  {Situation{Child: true, Facts: book.Facts{Deletion: "d"}}, dsl.KnownReads{}, true},
-		"in a deletion a child that it is known to read":      {Situation{Child: true, Facts: book.Facts{Deletion: "d"}}, dsl.KnownReads{Children: true}, false},
-		"in a deletion related objects that it does not read": {Situation{Related: true, Facts: book.Facts{Deletion: "d"}}, dsl.KnownReads{Children: true}, true},
+		"in a deletion a child that it is not known to read":  {Situation{Child: true, Facts: progress.Facts{Deletion: "d"}}, dsl.KnownReads{}, true},
+		"in a deletion a child that it is known to read":      {Situation{Child: true, Facts: progress.Facts{Deletion: "d"}}, dsl.KnownReads{Children: true}, false},
+		"in a deletion related objects that it does not read": {Situation{Related: true, Facts: progress.Facts{Deletion: "d"}}, dsl.KnownReads{Children: true}, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestWhatEndsAWait(t *testing.T) {
 			}
 			s := tt.s
 			s.Pass, s.Now, s.Present, s.Chosen = noon, "now", true, true
-			e, _ := Decide(h, book.Entry{Handled: "before", Deletion: s.Deletion, Try: failing(c)}, s)
+			e, _ := Decide(h, progress.Entry{Handled: "before", Deletion: s.Deletion, Try: failing(c)}, s)
 			if got := e.Try.Waits(noon) > 0; got != tt.waits {
 				t.Errorf("it waits: %v, want %v; its try is %+v", got, tt.waits, e.Try)
 			}
@@ -103,21 +103,21 @@ func TestWhatEndsAWait(t *testing.T) {
 func TestWhatIsEntered(t *testing.T) {
 	level := &dsl.Handler{ID: "h", Causes: dsl.ReconcileCauses()}
 	edge := &dsl.Handler{ID: "h", Causes: []dsl.Cause{dsl.Update}}
-	waiting := book.Record{Cause: dsl.Update, View: "now", Waiting: true, Due: noon.Add(time.Hour)}
-	parted := book.Entry{Handled: "now", Deletion: "d", Try: book.Record{Cause: dsl.Delete, Done: true}}
+	waiting := progress.Record{Cause: dsl.Update, View: "now", Waiting: true, Due: noon.Add(time.Hour)}
+	parted := progress.Entry{Handled: "now", Deletion: "d", Try: progress.Record{Cause: dsl.Delete, Done: true}}
 	tests := map[string]struct {
 		h    *dsl.Handler
-		e    book.Entry
+		e    progress.Entry
 		s    Situation
-		want book.Entry
+		want progress.Entry
 	}{
 		"nothing, when nothing has come up":                            {level, handled(), Situation{Chosen: true}, handled()},
 		"that a level-triggered one runs when it sees the object":      {level, handled(), Situation{}, handled().FilteredOut()},
 		"nothing, for an edge-triggered one that does not see it":      {edge, handled(), Situation{}, handled()},
-		"that nothing is done for a deletion, of an object that lives": {edge, parted, Situation{Chosen: true}, book.Entry{Handled: "now"}},
+		"that nothing is done for a deletion, of an object that lives": {edge, parted, Situation{Chosen: true}, progress.Entry{Handled: "now"}},
 		"that a wait is over, when related objects have changed": {
-			edge, book.Entry{Handled: "now", Try: waiting}, Situation{Chosen: true, Related: true},
-			book.Entry{Handled: "now", Try: book.Record{Cause: dsl.Update, View: "now", Waiting: true}},
+			edge, progress.Entry{Handled: "now", Try: waiting}, Situation{Chosen: true, Related: true},
+			progress.Entry{Handled: "now", Try: progress.Record{Cause: dsl.Update, View: "now", Waiting: true}},
 		},
 	}
 	for name, tt := range tests {
@@ -135,7 +135,7 @@ func TestWhatIsEntered(t *testing.T) {
 // TestStepsBeginAgain holds when a handler that is made of steps begins with its first one again.
 func TestStepsBeginAgain(t *testing.T) {
 	h := &dsl.Handler{ID: "h", Causes: []dsl.Cause{dsl.Update, dsl.Child}}
-	half := book.Entry{Handled: "before", Try: book.Record{Cause: dsl.Update, View: "now", Step: 2}}
+	half := progress.Entry{Handled: "before", Try: progress.Record{Cause: dsl.Update, View: "now", Step: 2}}
 	for name, tt := range map[string]struct {
 		s    Situation
 		want int
@@ -184,31 +184,31 @@ func TestWhatBecomesOfTheFinalizer(t *testing.T) {
 }
 
 // jobsOf are jobs of handlers by their names.
-func jobsOf(js ...*Job) (out Jobs, readers []book.Handler) {
+func jobsOf(js ...*Attempt) (out Attempts, readers []progress.Handler) {
 	for _, j := range js {
 		out, readers = append(out, j), append(readers, j.Reader)
 	}
 	return out, readers
 }
 
-func jobOf(id string, c dsl.Cause, causes ...dsl.Cause) *Job {
-	return &Job{Reader: book.Handler{Handler: &dsl.Handler{ID: id, Causes: causes}}, Cause: c}
+func jobOf(id string, c dsl.Cause, causes ...dsl.Cause) *Attempt {
+	return &Attempt{Reader: progress.Handler{Handler: &dsl.Handler{ID: id, Causes: causes}}, Cause: c}
 }
 
-// TestWhoIsStirred holds that those that look at children run again for what others wrote to them later in the pass, and
+// TestWhoIsStirred holds that those that look at children run again for what others wrote to them later in the reconcile, and
 // not for what they wrote themselves, or have seen.
 func TestWhoIsStirred(t *testing.T) {
 	looks, writes := jobOf("looks", dsl.Update, dsl.Update, dsl.Child), jobOf("writes", dsl.Update, dsl.Update, dsl.Child)
 	looks.Ran, writes.Ran = true, true
 	tests := map[string]struct {
-		jobs  []*Job
+		jobs  []*Attempt
 		write children.Write
 		want  []string
 	}{
-		"a child, after the one that looks has run":  {[]*Job{looks, writes}, children.Write{Child: true, Handler: "writes", Turn: 2}, []string{"looks"}},
-		"a child, before it runs":                    {[]*Job{writes, looks}, children.Write{Child: true, Handler: "writes", Turn: 1}, nil},
-		"another object":                             {[]*Job{looks, writes}, children.Write{Handler: "writes", Turn: 2}, nil},
-		"a child, by the only one that runs for any": {[]*Job{writes}, children.Write{Child: true, Handler: "writes", Turn: 1}, nil},
+		"a child, after the one that looks has run":  {[]*Attempt{looks, writes}, children.Write{Child: true, Handler: "writes", Turn: 2}, []string{"looks"}},
+		"a child, before it runs":                    {[]*Attempt{writes, looks}, children.Write{Child: true, Handler: "writes", Turn: 1}, nil},
+		"another object":                             {[]*Attempt{looks, writes}, children.Write{Handler: "writes", Turn: 2}, nil},
+		"a child, by the only one that runs for any": {[]*Attempt{writes}, children.Write{Child: true, Handler: "writes", Turn: 1}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestWhoIsStirred(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoLoop holds what a pass may write again and again.
+// TestWhatIsNoLoop holds what a reconcile may write again and again.
 func TestWhatIsNoLoop(t *testing.T) {
 	status, spec := dsl.NewPatch(), dsl.NewPatch()
 	status.SetStatus("phase", "Ready")
@@ -246,7 +246,7 @@ func TestWhatIsNoLoop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := jobOf("h", tt.cause, tt.cause)
 			j.Ran, j.Wants = true, tt.wants
-			if got := (Jobs{j}).Driven(tt.writes, true); got != tt.driven {
+			if got := (Attempts{j}).Driven(tt.writes, true); got != tt.driven {
 				t.Errorf("it goes its own way: %v, want %v", got, tt.driven)
 			}
 		})
@@ -256,14 +256,14 @@ func TestWhatIsNoLoop(t *testing.T) {
 // TestWhatIsStillToCome holds what of jobs is retried, and what keeps a deletion open.
 func TestWhatIsStillToCome(t *testing.T) {
 	fails := jobOf("h", dsl.Update, dsl.Update)
-	fails.Ran, fails.Record = true, book.Record{Cause: dsl.Update}.Fail(&dsl.Handler{Retries: dsl.Unlimited}, dsl.Temporary(errors.New("later"), time.Hour), noon)
+	fails.Ran, fails.Record = true, progress.Record{Cause: dsl.Update}.Fail(&dsl.Handler{Retries: dsl.Unlimited}, dsl.Temporary(errors.New("later"), time.Hour), noon)
 	done := jobOf("h", dsl.Update, dsl.Update)
-	done.Ran, done.Record = true, book.Record{Cause: dsl.Update}.Succeed()
+	done.Ran, done.Record = true, progress.Record{Cause: dsl.Update}.Succeed()
 	child := jobOf("h", dsl.Child, dsl.Child)
 	child.Ran, child.Record = true, fails.Record
 	deletes := jobOf("h", dsl.Delete, dsl.Delete)
 	tests := map[string]struct {
-		jobs    Jobs
+		jobs    Attempts
 		retries bool
 		latest  time.Time
 		open    bool
@@ -271,12 +271,12 @@ func TestWhatIsStillToCome(t *testing.T) {
 		covered bool
 	}{
 		"nothing":                   {},
-		"a handler that has failed": {jobs: Jobs{fails}, retries: true, latest: noon.Add(time.Hour)},
-		"one that is done":          {jobs: Jobs{done}},
-		"one that failed for a child, without a stored cause": {jobs: Jobs{child}},
-		"a delete handler that has not begun":                 {jobs: Jobs{deletes}, open: true},
-		"a handler of events that has failed":                 {jobs: Jobs{jobOf("h", dsl.Event, dsl.Event)}, covered: true},
-		"several":                                             {jobs: Jobs{done, fails, deletes}, retries: true, latest: noon.Add(time.Hour), open: true},
+		"a handler that has failed": {jobs: Attempts{fails}, retries: true, latest: noon.Add(time.Hour)},
+		"one that is done":          {jobs: Attempts{done}},
+		"one that failed for a child, without a stored cause": {jobs: Attempts{child}},
+		"a delete handler that has not begun":                 {jobs: Attempts{deletes}, open: true},
+		"a handler of events that has failed":                 {jobs: Attempts{jobOf("h", dsl.Event, dsl.Event)}, covered: true},
+		"several":                                             {jobs: Attempts{done, fails, deletes}, retries: true, latest: noon.Add(time.Hour), open: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -296,10 +296,10 @@ func TestWhatIsStillToCome(t *testing.T) {
 
 // TestWhatIsSaidOfAFailure holds the reason and the words of an Event.
 func TestWhatIsSaidOfAFailure(t *testing.T) {
-	again, failed := book.Record{Attempts: 3, Message: "No route"}, book.Record{Attempts: 1, Done: true, Failed: true, Message: "No route"}
+	again, failed := progress.Record{Attempts: 3, Message: "No route"}, progress.Record{Attempts: 1, Done: true, Failed: true, Message: "No route"}
 	tests := map[string]struct {
 		cause   dsl.Cause
-		record  book.Record
+		record  progress.Record
 		release bool
 		gone    bool
 		reason  string
@@ -326,22 +326,22 @@ func TestWhatIsSaidOfAFailure(t *testing.T) {
 // TestHowAHandlerFares holds that a handler which has nothing to do has failed for good, or has not failed.
 func TestHowAHandlerFares(t *testing.T) {
 	busy := jobOf("busy", dsl.Update, dsl.Update)
-	busy.Record = book.Record{Cause: dsl.Update, Attempts: 2}
+	busy.Record = progress.Record{Cause: dsl.Update, Attempts: 2}
 	rests := jobOf("rests", dsl.Update, dsl.Update).Reader
 	tests := map[string]struct {
-		reader book.Handler
-		entry  book.Entry
-		want   book.Record
+		reader progress.Handler
+		entry  progress.Entry
+		want   progress.Record
 	}{
 		"one that has something to do":         {busy.Reader, handled(), busy.Record},
-		"one that rests":                       {rests, handled(), book.Record{}},
-		"one that is not to be tried any more": {rests, book.Entry{Handled: "now", Try: failing(dsl.Child)}, book.Record{Message: failing(dsl.Child).Message}},
-		"one that failed for good":             {rests, book.Entry{Handled: "now", FailedFor: dsl.Update, Try: book.Record{Failed: true, Message: "No"}}, book.Record{Failed: true, Message: "No"}},
-		"one of an earlier process that did":   {rests, book.Entry{Handled: "now", FailedFor: dsl.Update}, book.Record{Failed: true, Message: "it failed for good"}},
+		"one that rests":                       {rests, handled(), progress.Record{}},
+		"one that is not to be tried any more": {rests, progress.Entry{Handled: "now", Try: failing(dsl.Child)}, progress.Record{Message: failing(dsl.Child).Message}},
+		"one that failed for good":             {rests, progress.Entry{Handled: "now", FailedFor: dsl.Update, Try: progress.Record{Failed: true, Message: "No"}}, progress.Record{Failed: true, Message: "No"}},
+		"one of an earlier process that did":   {rests, progress.Entry{Handled: "now", FailedFor: dsl.Update}, progress.Record{Failed: true, Message: "it failed for good"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Jobs{busy}.Record(tt.reader, tt.entry)); diff != "" {
+			if diff := cmp.Diff(tt.want, Attempts{busy}.Record(tt.reader, tt.entry)); diff != "" {
 				t.Errorf("it fares otherwise (-want +got):\n%s", diff)
 			}
 		})

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ func TestWhatIsSaidOfFailingHandlers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := SaidOf(tt.object, "op")
+			s := saidOf(tt.object, "op")
 			set, mended, failing := s.Next(tt.handlers, tt.owed)
 			got := "leave"
 			switch {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -19,30 +19,30 @@ import (
 // unsureLook is the time after which the engine looks again at something that holds others up and for whose change no event comes.
 const unsureLook = 10 * time.Second
 
-// filters keeps the answers of handlers' filters in one pass, and what came of those that failed.
+// filters keeps the answers of handlers' filters in one reconcile, and what came of those that failed.
 type filters struct {
 	filter.Answers
 	// of is what the answers are about: the object, and the outcomes of handlers.
-	of    *book.Look
+	of    *progress.Look
 	notes []Note
 	due   queue.Next
 }
 
 // about drops the answers about another state of the object, or other outcomes.
-func (f *filters) about(look *book.Look) {
+func (f *filters) about(look *progress.Look) {
 	if f.of != look {
 		f.of = look
 		f.Reset()
 	}
 }
 
-// sees asks the handler's filters for a cause.
-func (p *pass) sees(d Draft, r book.Handler, c dsl.Cause) filter.Answer {
-	return p.answer(d, r, c, book.Record{})
+// askFilters asks the handler's filters for a cause.
+func (p *run) askFilters(d Draft, r progress.Handler, c dsl.Cause) filter.Answer {
+	return p.answer(d, r, c, progress.Record{})
 }
 
 // answer asks the handler's filters for a try.
-func (p *pass) answer(d Draft, r book.Handler, c dsl.Cause, try book.Record) filter.Answer {
+func (p *run) answer(d Draft, r progress.Handler, c dsl.Cause, try progress.Record) filter.Answer {
 	q := filter.Question{Handler: r.Handler, Cause: c}
 	p.filters.about(d.Look)
 	a, asked := p.filters.Known(q)
@@ -71,9 +71,9 @@ func (p *pass) answer(d Draft, r book.Handler, c dsl.Cause, try book.Record) fil
 	return a
 }
 
-// askAgain asks what has failed and what nothing in this pass has asked: the change that broke it may have been taken back, and the
+// askAgain asks what has failed and what nothing in this reconcile has asked: the change that broke it may have been taken back, and the
 // handler has nothing to do then.
-func (p *pass) askAgain(d Draft, q filter.Question) {
+func (p *run) askAgain(d Draft, q filter.Question) {
 	switch {
 	case p.Gone, q.Cause == dsl.Delete && p.Deletion != "": // it is asked when the handler has its turn
 		return
@@ -83,13 +83,13 @@ func (p *pass) askAgain(d Draft, q filter.Question) {
 	}
 	for _, r := range slices.Concat(p.Rules.Readers, p.Rules.Daemons) {
 		if r.ID == q.Handler.ID {
-			p.sees(d, r, q.Cause)
+			p.askFilters(d, r, q.Cause)
 		}
 	}
 }
 
 // asks evaluates a handler's filters without keeping the answer: others may change what they look at before its turn.
-func (p *pass) asks(d Draft, r book.Handler, c dsl.Cause) (bool, error) {
+func (p *run) asks(d Draft, r progress.Handler, c dsl.Cause) (bool, error) {
 	if !filter.Chooses(r.Handler, d.Current) || r.When == nil {
 		return filter.Chooses(r.Handler, d.Current), nil
 	}
@@ -98,7 +98,7 @@ func (p *pass) asks(d Draft, r book.Handler, c dsl.Cause) (bool, error) {
 
 // filterFailed deals with a filter that failed. The handler does not see the object until there is an answer, and a deletion
 // waits for it.
-func (p *pass) filterFailed(d Draft, q filter.Question, r book.Handler, a filter.Answer) {
+func (p *run) filterFailed(d Draft, q filter.Question, r progress.Handler, a filter.Answer) {
 	note := Note{Kind: FilterFails, Action: r.ID, Handler: r.ID, Err: a.Err, Known: p.retryFilter(d, q, r, a)}
 	if !note.Known && !a.Unread && p.Deletion == "" {
 		note.Reason, note.Message = FilterFailed, fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", r.ID, a.Err)
@@ -117,10 +117,10 @@ func (p *pass) filterFailed(d Draft, q filter.Question, r book.Handler, a filter
 // retryFilter has a filter that failed asked again after its handler's back-off, or sooner where children could not be read, and
 // reports whether it has failed with the same words before. That is no attempt of the handler. A failure for good, as of an
 // expression that costs too much, waits for an event.
-func (p *pass) retryFilter(d Draft, q filter.Question, r book.Handler, a filter.Answer) (before bool) {
+func (p *run) retryFilter(d Draft, q filter.Question, r progress.Handler, a filter.Answer) (before bool) {
 	before, again := p.memory.Filters.Failed(q, a, filter.Moment{
 		Now: p.Now, View: d.Look.Digest(r.View) + p.Deletion,
-		Backoff: func(failures int) time.Duration { return book.Backoff(r.Backoff, failures) },
+		Backoff: func(failures int) time.Duration { return progress.Backoff(r.Backoff, failures) },
 	})
 	if !dsl.IsPermanent(a.Err) {
 		p.filters.due = p.filters.due.Sooner(time.Until(again), queue.Due)
@@ -134,7 +134,7 @@ func (p *pass) retryFilter(d Draft, q filter.Question, r book.Handler, a filter.
 // matches applies the handler's filters to a job. An object that does not match any more has nothing to do
 // with what happened beside it; new and changed ones are kept in the entry, should it match later. So is everything while a filter
 // cannot be asked.
-func (p *pass) matches(ctx context.Context, st State, j *Job) (State, filter.Answer) {
+func (p *run) matches(ctx context.Context, st State, j *Attempt) (State, filter.Answer) {
 	a := p.answer(st.Draft, j.Reader, j.Cause, j.Record)
 	if a.Holds {
 		return st, a
@@ -145,7 +145,7 @@ func (p *pass) matches(ctx context.Context, st State, j *Job) (State, filter.Ans
 	e := p.ledger.Entry(j.Reader)
 	begins := j.Reader.Level() && e.Handled == "" // its view does not show later that it was to run
 	if j.Cause.Transient() && a.Err == nil && !begins {
-		e.Try = book.Record{}
+		e.Try = progress.Record{}
 	}
 	if j.Reader.Level() && (!j.Cause.FromClock() || j.Cause == dsl.Again) {
 		e = e.FilteredOut()
@@ -160,9 +160,9 @@ func (p *pass) matches(ctx context.Context, st State, j *Job) (State, filter.Ans
 	return st, a
 }
 
-// sayFiltered has a handler say in its conditions that its when is false. It says the same in each pass until that is
+// sayFiltered has a handler say in its conditions that its when is false. It says the same in each reconcile until that is
 // true, so a later version of the object has it, too, and what has not changed is not written.
-func (p *pass) sayFiltered(ctx context.Context, st State, j *Job) State {
+func (p *run) sayFiltered(ctx context.Context, st State, j *Attempt) State {
 	r := j.Reader
 	if r.Known.Filtered == nil || !r.Level() || p.Deletion != "" || p.Gone || !filter.Chooses(r.Handler, st.Current) {
 		return st
@@ -181,33 +181,33 @@ func (p *pass) sayFiltered(ctx context.Context, st State, j *Job) State {
 }
 
 // alsoFiltered returns a draft with what handlers say of their filters.
-func (p *pass) alsoFiltered(at Draft, says ...*dsl.Patch) Draft {
+func (p *run) alsoFiltered(at Draft, says ...*dsl.Patch) Draft {
 	for _, wants := range says {
-		at, _ = at.With(wants, p.generation(), p.Now) // conditions fail by nothing
+		at = at.With(wants, p.generation(), p.Now)
 	}
 	return at
 }
 
 // wantsFinalizer reports whether a delete handler runs before the object goes, a daemon ends before, or the engine deletes or
 // releases children.
-func (p *pass) wantsFinalizer(d Draft) bool {
+func (p *run) wantsFinalizer(d Draft) bool {
 	held := slices.Contains(p.family.Base().GetFinalizers(), p.Rules.Finalizer)
 	return p.Rules.Finalizes && p.handlersHold(d) || p.family.Holds(held)
 }
 
 // handlersHold is wantsFinalizer for the handlers alone. One whose filter fails may want to run before the object goes. All of them are
 // asked, so that each failure is said while the object lives.
-func (p *pass) handlersHold(d Draft) (hold bool) {
+func (p *run) handlersHold(d Draft) (hold bool) {
 	for _, r := range p.Rules.Readers {
 		if !r.On(dsl.Delete) || r.NoFinalizer {
 			continue
 		}
 		// Where children cannot be read yet, as after a restart, an earlier decision stands.
-		a := p.sees(d, r, dsl.Delete)
+		a := p.askFilters(d, r, dsl.Delete)
 		hold = hold || a.Holds || a.Err != nil && (!a.Unread || p.Changes.Fresh || p.finalizer())
 	}
-	return hold || slices.ContainsFunc(p.Rules.Daemons, func(r book.Handler) bool { return p.wantsEnd(d, r) })
+	return hold || slices.ContainsFunc(p.Rules.Daemons, func(r progress.Handler) bool { return p.wantsEnd(d, r) })
 }
 
-// generation is that of the object as the pass has read it.
-func (p *pass) generation() int64 { return p.Own.Resource().Generation(p.Object) }
+// generation is that of the object as the reconcile has read it.
+func (p *run) generation() int64 { return p.Own.Resource().Generation(p.Object) }

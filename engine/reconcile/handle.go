@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 )
 
 // handle runs the handlers that have something to do: each in its order, or those that the resource's lifecycle chooses.
-func (p *pass) handle(ctx context.Context, st State) (State, error) {
+func (p *run) handle(ctx context.Context, st State) (State, error) {
 	readers, all := p.Rules.Readers, p.Rules.Spec.Lifecycle == nil
 	if p.Gone && p.memory.Finalized {
-		readers = slices.DeleteFunc(slices.Clone(readers), func(r book.Handler) bool { return !r.On(dsl.Event) })
+		readers = slices.DeleteFunc(slices.Clone(readers), func(r progress.Handler) bool { return !r.On(dsl.Event) })
 	}
 	for _, r := range readers {
-		var j *Job
-		p.listen(st, r)
+		var j *Attempt
+		p.noteOutcomesRead(st, r)
 		if st, j = p.decide(ctx, st, r); j != nil {
 			st.Jobs = append(st.Jobs, j)
 			if !all {
@@ -31,8 +31,8 @@ func (p *pass) handle(ctx context.Context, st State) (State, error) {
 				return st, err
 			}
 		}
-		if p.heard != nil {
-			st = p.tell(st, r)
+		if p.outcomesRead != nil {
+			st = p.publishOutcome(st, r)
 		}
 	}
 	if all {
@@ -42,14 +42,14 @@ func (p *pass) handle(ctx context.Context, st State) (State, error) {
 }
 
 // handleChosen runs the handlers that the resource's lifecycle chooses.
-func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
+func (p *run) handleChosen(ctx context.Context, st State) (State, error) {
 	blocked := func(h *dsl.Handler) bool { return p.blocker(st, h) != "" }
 	chosen, err := st.Jobs.Chosen(p.Rules.Spec.Lifecycle, blocked, p.Now)
 	if err != nil {
 		st = st.noted(Note{Line: "lifecycle failed; the first handler runs", Err: err, Grave: true})
 	}
 	for _, j := range st.Jobs {
-		if slices.ContainsFunc(chosen, func(r book.Handler) bool { return r.Handler == j.Reader.Handler }) {
+		if slices.ContainsFunc(chosen, func(r progress.Handler) bool { return r.Handler == j.Reader.Handler }) {
 			continue
 		}
 		why, _ := p.postponed(st, j)
@@ -59,8 +59,8 @@ func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
 		st.Why = append(st.Why, why)
 	}
 	for _, r := range chosen {
-		var j *Job
-		p.listen(st, r)
+		var j *Attempt
+		p.noteOutcomesRead(st, r)
 		st, j = p.decide(ctx, st, r) // what those before it have done to the object counts
 		if st.Jobs = st.Jobs.Replace(r, j); j == nil {
 			continue
@@ -68,9 +68,9 @@ func (p *pass) handleChosen(ctx context.Context, st State) (State, error) {
 		if st, err = p.attempt(ctx, st, j); err != nil {
 			return st, err
 		}
-		st = p.tell(st, r)
+		st = p.publishOutcome(st, r)
 	}
-	switch wait, some := st.Jobs.NotRun(blocked, p.Now); {
+	switch wait, some := st.Jobs.notRun(blocked, p.Now); {
 	case some:
 		st.Due = st.Due.AtOnce()
 	case wait > 0:

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/history"
 )
 
-// keep keeps a pass in the history.
-func (o *Observer) keep(p *pass, out Result) {
+// keep keeps a reconcile in the history.
+func (o *Observer) keep(p *run, out Result) {
 	if p.Gone || p.resourceWide() {
 		return
 	}
@@ -48,8 +48,8 @@ func (o *Observer) id(key cache.ObjectName) history.ID {
 	return history.ID{Resource: o.Resource, Key: key}
 }
 
-// wokenBy notes what came up for an object since its last pass; nothing where no more than its time did.
-func (p *pass) wokenBy(r *history.Record) {
+// wokenBy notes what came up for an object since its last reconcile; nothing where no more than its time did.
+func (p *run) wokenBy(r *history.Record) {
 	c := p.Changes
 	switch c.Event {
 	case "":
@@ -70,7 +70,7 @@ func (p *pass) wokenBy(r *history.Record) {
 }
 
 // relatedNews names a related object that changed.
-func (p *pass) relatedNews(c *inbox.Related) string {
+func (p *run) relatedNews(c *inbox.Related) string {
 	relations := p.Rules.Spec.Relations()
 	if c.All || len(c.Changes) == 0 || c.Changes[0].Relation >= len(relations) {
 		return "a related object changed"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
@@ -73,11 +74,11 @@ func (d dice) patch() *dsl.Patch {
 // TestADraftLooksAsItsObject holds that digests which are not worked out again are those that would be.
 func TestADraftLooksAsItsObject(t *testing.T) {
 	paths := []dsl.Path{{"spec"}, {"spec", "a"}, {"status"}, {"status", "a"}, {"status", "a", "b"}, {"status", "conditions"}, {"metadata"}, {"metadata", "annotations", "a"}}
-	views := []book.View{book.NewView(dsl.View{}, book.Own{})}
+	views := []progress.View{progress.NewView(dsl.View{}, progress.Own{})}
 	for _, p := range paths {
-		views = append(views, book.NewView(dsl.View{Fields: []dsl.Path{p}}, book.Own{}), book.NewView(dsl.View{Beside: []dsl.Path{p}}, book.Own{}),
-			book.NewView(dsl.View{Beside: []dsl.Path{p}, Only: true}, book.Own{}), book.NewView(dsl.View{Only: true, Parents: []dsl.Path{p}}, book.Own{}),
-			book.NewView(dsl.View{Fields: []dsl.Path{{"spec", "b"}, p}}, book.Own{}))
+		views = append(views, progress.NewView(dsl.View{Fields: []dsl.Path{p}}, progress.Own{}), progress.NewView(dsl.View{Beside: []dsl.Path{p}}, progress.Own{}),
+			progress.NewView(dsl.View{Beside: []dsl.Path{p}, Only: true}, progress.Own{}), progress.NewView(dsl.View{Only: true, Parents: []dsl.Path{p}}, progress.Own{}),
+			progress.NewView(dsl.View{Fields: []dsl.Path{{"spec", "b"}, p}}, progress.Own{}))
 	}
 	for seed := range uint64(3000) {
 		d := dice{rand.New(rand.NewPCG(seed, 1))}
@@ -87,20 +88,19 @@ func TestADraftLooksAsItsObject(t *testing.T) {
 		if d.IntN(3) > 0 {
 			o.Object["status"] = d.tree(3)
 		}
-		at := DraftOf(o)
+		at := draftOf(o)
 		for step := range 4 {
 			for _, v := range views {
 				if d.IntN(2) == 0 {
 					at.Look.Digest(v)
 				}
 			}
-			p := d.patch()
-			next, err := at.With(p, 1, time.Unix(1e9, 0))
+			p, err := patch.Resolve(at.Current, d.patch(), 1, time.Unix(1e9, 0))
 			if err != nil {
 				continue
 			}
-			at = next
-			fresh := book.NewLook(at.Current.Object)
+			at = at.With(p, 1, time.Unix(1e9, 0))
+			fresh := progress.NewLook(at.Current.Object)
 			for _, v := range views {
 				if got, want := at.Look.Digest(v), fresh.Digest(v); got != want {
 					t.Fatalf("seed %d, step %d, patch %+v of %v: view %s is %s, want %s", seed, step, p, at.Current.Object, v.Name(), got, want)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -26,11 +26,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/machine"
 )
 
-// Memory is what this process knows of one object beyond what is stored on it. It lasts as long
-// as the object and the leadership; losing it costs a resume. Only a pass of the object's key may use it.
-type Memory struct {
+// ObjectState is what this process knows of one object beyond what is stored on it. It lasts as long
+// as the object and the leadership; losing it costs a resume. Only a reconcile of the object's key may use it.
+type ObjectState struct {
 	UID types.UID
-	// Seen: a pass over the object was finished.
+	// Seen: a reconcile over the object was finished.
 	Seen bool
 	// Finalized: the delete handlers are done.
 	Finalized bool
@@ -43,8 +43,8 @@ type Memory struct {
 	// Ready is a digest of the condition Ready that the object has from this operator, as far as this process knows.
 	Ready uint64
 	// Ledger is what the object's handlers have handled.
-	Ledger book.Memory
-	// Resync is when the object's resync period ends; nil before the first pass, and without a period.
+	Ledger progress.Memory
+	// Resync is when the object's resync period ends; nil before the first reconcile, and without a period.
 	Resync *time.Time
 	// Again are the handlers that asked to be run again; nil for none.
 	Again *Alarm
@@ -52,13 +52,13 @@ type Memory struct {
 	Sweep prune.SweepMemory
 	// Breaker counts passes that write; nil before the first one.
 	Breaker *breaker.Breaker
-	// Rest is there from Wake to Sleep; between passes it is nil where it says nothing.
+	// Rest is there from Wake to Sleep; between reconciles it is nil where it says nothing.
 	*Rest
 }
 
 // Rest is what is remembered of few objects, or for short.
 type Rest struct {
-	// Rerun are handlers that are to run for what others have written to children in the last pass.
+	// Rerun are handlers that are to run for what others have written to children in the last reconcile.
 	Rerun []string
 	// Refused are handlers whose changes the server did not take the last time.
 	Refused map[string]bool
@@ -68,7 +68,7 @@ type Rest struct {
 	Ticks []Tick
 	// Related is what handlers last saw of related objects.
 	Related related.State
-	// Writes are own ones that the cache must show before the next pass.
+	// Writes are own ones that the cache must show before the next reconcile.
 	Writes inbox.Writes
 	// Ignored are changes that the server does not make, nil when there are none; see patch.Target.
 	// They were so when the CRD had changed as often as Schemas says.
@@ -77,26 +77,23 @@ type Rest struct {
 	Children children.Memory
 	// Filters are those of the object that failed when they were asked last.
 	Filters filter.Faults
-	// Troubles are the failures that the log names, by handler; the key is empty for those of passes themselves.
+	// Troubles are the failures that the log names, by handler; the key is empty for those of reconciles themselves.
 	Troubles attempt.Troubles
 	// Memo is what handlers keep, nil before one asks for it; see Kept.
 	Memo *dsl.Memo
-	// Shared: others than passes have the memo.
+	// Shared: others than reconciles have the memo.
 	Shared bool
 	// Done is what machines have done and could not write, by handler; nil where there is nothing.
 	Done map[string]machine.Done
-	// Reads: the next pass reads all of the object before a handler runs, for the cache shows a part, and the last pass
-	// could not know whether somebody had changed what a handler wrote to the rest.
-	Reads bool
 	// Rows are how often in a row handlers have asked to run at once; nil where none has.
 	Rows map[string]breaker.Row
-	// Grown is how much more memory the last pass took than its object is worth; zero where that was little.
+	// Grown is how much more memory the last reconcile took than its object is worth; zero where that was little.
 	Grown int
 	// Woken is what woke the object last, as long as something of that is left to do.
 	Woken breaker.Woken
-	// Halt is the pause in which the last pass found the object; nil without a pause.
+	// Halt is the pause in which the last reconcile found the object; nil without a pause.
 	Halt *Halt
-	// Outcomes are what came of handlers that others read, as the last pass has left it; nil where none is read.
+	// Outcomes are what came of handlers that others read, as the last reconcile has left it; nil where none is read.
 	Outcomes dsl.Outcomes
 	// Unrenewed is the error of the last attempt to renew entries in managedFields, as the log has it; empty if that did not fail.
 	Unrenewed string
@@ -112,21 +109,21 @@ type Halt struct {
 	Said string
 }
 
-// Itself stands for the pass's own requests among the handlers that were refused: its write, and its look for an
+// Itself stands for the reconcile's own requests among the handlers that were refused: its write, and its look for an
 // object whose deletion the watch did not show.
 const Itself = ""
 
 // Tombstone is an object that is gone, with what is remembered of it.
-type Tombstone = inbox.Tombstone[Memory]
+type Tombstone = inbox.Tombstone[ObjectState]
 
-// Turn is what a pass has taken for its key.
-type Turn = inbox.Turn[Memory]
+// Batch is what a reconcile has taken for its key.
+type Batch = inbox.Batch[ObjectState]
 
-// NewMemory returns the memory of an object that no pass has seen. It is awake.
-func NewMemory(uid types.UID) *Memory { return &Memory{UID: uid, Rest: &Rest{}} }
+// newMemory returns the memory of an object that no reconcile has seen. It is awake.
+func newMemory(uid types.UID) *ObjectState { return &ObjectState{UID: uid, Rest: &Rest{}} }
 
 // Wake makes the memory ready for use. It is nil for an object that is not remembered.
-func (m *Memory) Wake() *Memory {
+func (m *ObjectState) Wake() *ObjectState {
 	if m != nil && m.Rest == nil {
 		m.Rest = &Rest{}
 	}
@@ -134,7 +131,7 @@ func (m *Memory) Wake() *Memory {
 }
 
 // Refuse notes that the server did not take what a handler wants.
-func (m *Memory) Refuse(id string) {
+func (m *ObjectState) Refuse(id string) {
 	if m.Refused == nil {
 		m.Refused = map[string]bool{}
 	}
@@ -142,7 +139,7 @@ func (m *Memory) Refuse(id string) {
 }
 
 // Row notes how often in a row a handler has asked to run at once.
-func (m *Memory) Row(id string, row breaker.Row) {
+func (m *ObjectState) Row(id string, row breaker.Row) {
 	switch {
 	case row == 0:
 		delete(m.Rows, id)
@@ -155,22 +152,22 @@ func (m *Memory) Row(id string, row breaker.Row) {
 
 // Kept is what handlers keep of the object. It is made when it is asked for, and dropped with what says nothing when it
 // is empty still.
-func (m *Memory) Kept() *dsl.Memo {
+func (m *ObjectState) Kept() *dsl.Memo {
 	if m.Memo == nil {
 		m.Memo = &dsl.Memo{}
 	}
 	return m.Memo
 }
 
-// Share is Kept for who has it beyond a pass, as a daemon does: it is not dropped from then on.
-func (m *Memory) Share() *dsl.Memo {
+// Share is Kept for who has it beyond a reconcile, as a daemon does: it is not dropped from then on.
+func (m *ObjectState) Share() *dsl.Memo {
 	m.Shared = true
 	return m.Kept()
 }
 
 // Back is what is remembered of an object that is back in sight, now being what else is, nil for nothing: machines that have gone
 // through states of deletion meanwhile run from their beginning.
-func (m *Memory) Back(now *Memory) *Memory {
+func (m *ObjectState) Back(now *ObjectState) *ObjectState {
 	if m.Rest == nil {
 		return now
 	}
@@ -179,7 +176,7 @@ func (m *Memory) Back(now *Memory) *Memory {
 			continue
 		}
 		if now == nil || now.UID != m.UID {
-			now = NewMemory(m.UID)
+			now = newMemory(m.UID)
 			now.Writes = m.Writes
 		}
 		now.Wake().Done, now.Rerun = m.Done, append(now.Rerun, id)
@@ -189,14 +186,14 @@ func (m *Memory) Back(now *Memory) *Memory {
 
 // Gone notes that the object is gone, or another one has its name: the log counts it no more. A nil memory is that of an
 // object that is not remembered.
-func (m *Memory) Gone() {
+func (m *ObjectState) Gone() {
 	if m != nil && m.Rest != nil {
 		m.Troubles.Gone()
 	}
 }
 
 // Sleep ends its use: what says nothing is dropped. It may end more than once.
-func (m *Memory) Sleep() {
+func (m *ObjectState) Sleep() {
 	if m == nil || m.Rest == nil {
 		return
 	}
@@ -219,13 +216,13 @@ func (m *Memory) Sleep() {
 
 // CaughtUp reports whether caches show this operator's last writes to the object, its children and what else its
 // handlers wrote to, as far as the server knows of them.
-func (m *Memory) CaughtUp(ctx context.Context, read inbox.Read) bool {
+func (m *ObjectState) CaughtUp(ctx context.Context, read inbox.Read) bool {
 	return m == nil || m.Writes.Shown() || m.Writes.Recall(ctx, read)
 }
 
-// Expecting wakes the memory, and returns it with writes of passes over other objects to wait for, and with those of earlier passes
-// over the object that it does not have.
-func (m *Memory) Expecting(writes, own []inbox.Write) *Memory {
+// expecting wakes the memory, and returns it with more writes to wait for: writes of reconciles over other objects, and own writes
+// of earlier reconciles over this object.
+func (m *ObjectState) expecting(writes, own []inbox.Write) *ObjectState {
 	if m = m.Wake(); m != nil {
 		m.Writes.Resume(own)
 	}
@@ -233,7 +230,7 @@ func (m *Memory) Expecting(writes, own []inbox.Write) *Memory {
 		return m
 	}
 	if m == nil {
-		m = NewMemory(writes[len(writes)-1].UID)
+		m = newMemory(writes[len(writes)-1].UID)
 	}
 	m.Writes.Expect(m.UID, writes)
 	return m

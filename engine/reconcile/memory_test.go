@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"errors"
@@ -16,35 +16,35 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// TestSleep holds what is kept of an object between passes: all that was remembered, and no room for what was not.
+// TestSleep holds what is kept of an object between reconciles: all that was remembered, and no room for what was not.
 func TestSleep(t *testing.T) {
 	tests := map[string]struct {
-		remember func(m *Memory)
+		remember func(m *ObjectState)
 		keeps    bool
 	}{
-		"nothing": {func(*Memory) {}, false},
-		"what all objects have": {func(m *Memory) {
+		"nothing": {func(*ObjectState) {}, false},
+		"what all objects have": {func(m *ObjectState) {
 			m.Seen, m.Finalized, m.Owes, m.Resync, m.Breaker = true, true, true, new(time.Now()), &breaker.Breaker{}
 		}, false},
-		"how often the CRD has changed":        {func(m *Memory) { m.Schemas = 3 }, false},
-		"changes that the server drops":        {func(m *Memory) { m.Schemas, m.Ignored = 3, []uint64{7} }, true},
-		"handlers that run once more":          {func(m *Memory) { m.Rerun = []string{"h"} }, true},
-		"handlers that were refused":           {func(m *Memory) { m.Refused = map[string]bool{"h": true} }, true},
-		"an event":                             {func(m *Memory) { m.Event = "ADDED" }, true},
-		"timers":                               {func(m *Memory) { m.Ticks = []Tick{{}} }, true},
-		"a write that the cache does not show": {func(m *Memory) { m.Writes.Add(inbox.Write{UID: "u"}) }, true},
-		"a filter that failed": {func(m *Memory) {
+		"how often the CRD has changed":        {func(m *ObjectState) { m.Schemas = 3 }, false},
+		"changes that the server drops":        {func(m *ObjectState) { m.Schemas, m.Ignored = 3, []uint64{7} }, true},
+		"handlers that run once more":          {func(m *ObjectState) { m.Rerun = []string{"h"} }, true},
+		"handlers that were refused":           {func(m *ObjectState) { m.Refused = map[string]bool{"h": true} }, true},
+		"an event":                             {func(m *ObjectState) { m.Event = "ADDED" }, true},
+		"timers":                               {func(m *ObjectState) { m.Ticks = []Tick{{}} }, true},
+		"a write that the cache does not show": {func(m *ObjectState) { m.Writes.Add(inbox.Write{UID: "u"}) }, true},
+		"a filter that failed": {func(m *ObjectState) {
 			m.Filters.Failed(filter.Question{Handler: &dsl.Handler{ID: "h"}}, filter.Answer{Err: errors.New("broken")}, filter.Moment{Backoff: func(int) time.Duration { return time.Second }})
 		}, true},
-		"a handler that asked to run at once":   {func(m *Memory) { m.Row("h", 1) }, true},
-		"one that does so no more":              {func(m *Memory) { m.Row("h", 1); m.Row("h", 0) }, false},
-		"what woke it":                          {func(m *Memory) { m.Woken = m.Woken.Next([]breaker.Version{{UID: "v", Text: "1"}}) }, true},
-		"a failure that was logged":             {func(m *Memory) { m.Troubles.Failed("h", true) }, true},
-		"conditions that are not to be retired": {func(m *Memory) { m.Settled = []string{"Ready"} }, true},
+		"a handler that asked to run at once":   {func(m *ObjectState) { m.Row("h", 1) }, true},
+		"one that does so no more":              {func(m *ObjectState) { m.Row("h", 1); m.Row("h", 0) }, false},
+		"what woke it":                          {func(m *ObjectState) { m.Woken = m.Woken.Next([]breaker.Version{{UID: "v", Text: "1"}}) }, true},
+		"a failure that was logged":             {func(m *ObjectState) { m.Troubles.Failed("h", true) }, true},
+		"conditions that are not to be retired": {func(m *ObjectState) { m.Settled = []string{"Ready"} }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := NewMemory("u")
+			m := newMemory("u")
 			test.remember(m)
 			before := m.Rest
 			m.Sleep()
@@ -57,20 +57,20 @@ func TestSleep(t *testing.T) {
 			}
 		})
 	}
-	var none *Memory
+	var none *ObjectState
 	none.Wake().Sleep()
 }
 
-// TestAnObjectAtRestIsSmall holds what one costs that has nothing but the book of its handlers.
+// TestAnObjectAtRestIsSmall holds what one costs that has nothing but the progress of its handlers.
 func TestAnObjectAtRestIsSmall(t *testing.T) {
-	if size := unsafe.Sizeof(Memory{}); size > 192 {
+	if size := unsafe.Sizeof(ObjectState{}); size > 192 {
 		t.Errorf("each object costs %d bytes, want 192 at most: what few of them have belongs into Rest", size)
 	}
 }
 
-// TestAnEmptyMemoCostsNothing holds that a memo is there from one pass to the next where something is in it, and only there.
+// TestAnEmptyMemoCostsNothing holds that a memo is there from one reconcile to the next where something is in it, and only there.
 func TestAnEmptyMemoCostsNothing(t *testing.T) {
-	m := NewMemory("u")
+	m := newMemory("u")
 	m.Kept()
 	if m.Sleep(); m.Rest != nil {
 		t.Errorf("an empty memo is kept: %+v", m.Rest)

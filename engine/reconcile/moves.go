@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func (a *Machines) but(of *dsl.Handler) (out []*dsl.Machine) {
 // Any reports whether there is one.
 func (a *Machines) Any() bool { return len(a.resource.Machines()) > 0 }
 
-// Left is what takes the books of machines off an object that the operator selects no more, with their conditions:
+// Left is what takes the progress of machines off an object that the operator selects no more, with their conditions:
 // when it comes back it is new.
 func (a *Machines) Left(o *unstructured.Unstructured) *dsl.Patch {
 	out := dsl.NewPatch()
@@ -59,15 +59,18 @@ func (a *Machines) Left(o *unstructured.Unstructured) *dsl.Patch {
 	return out
 }
 
+// resolver returns the patch of a job's handler without transformations, for an object.
+type resolver func(o *unstructured.Unstructured, j *Attempt, wants *dsl.Patch) (*dsl.Patch, error)
+
 // Code is the handler that is run for the job of a machine: the machine's own attempt, whose result the job gets. A result that the job
-// has from an earlier attempt in the pass was refused. Gone: the object is gone from sight. Full is that of [machine.Input].
-func (a *Machines) Code(j *Job, m *Memory, gone bool, full *whole) *dsl.Handler {
+// has from an earlier attempt in the reconcile was refused. Gone: the object is gone from sight.
+func (a *Machines) Code(j *Attempt, m *ObjectState, gone bool, resolve resolver) *dsl.Handler {
 	h := j.Reader.Handler
 	in := machine.Input{
 		Handler: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Before: j.Machine, Gone: gone, Declared: a.declared,
 	}
-	if full != nil {
-		in.Full = full
+	in.Resolve = func(o *unstructured.Unstructured, p *dsl.Patch) (*dsl.Patch, error) {
+		return resolve(o, j, p)
 	}
 	out := *h
 	out.Timeout = 0 // each action has its own
@@ -80,13 +83,13 @@ func (a *Machines) Code(j *Job, m *Memory, gone bool, full *whole) *dsl.Handler 
 }
 
 // Did remembers what a machine has done, until that is written.
-func (a *Machines) Did(j *Job, m *Memory) {
+func (a *Machines) Did(j *Attempt, m *ObjectState) {
 	if j.Machine != nil {
 		a.remember(j.Reader.ID, j.Machine.Done, m)
 	}
 }
 
-func (a *Machines) remember(id string, done machine.Done, m *Memory) {
+func (a *Machines) remember(id string, done machine.Done, m *ObjectState) {
 	if done == (machine.Done{}) {
 		return
 	}
@@ -97,7 +100,7 @@ func (a *Machines) remember(id string, done machine.Done, m *Memory) {
 }
 
 // label is a state as metrics have it: a name that anybody may have written to a status is no label.
-func label(j *Job, state string) string {
+func label(j *Attempt, state string) string {
 	declared, _ := j.Reader.Machine.State(state)
 	if _, was := j.Reader.Machine.Migrate[state]; declared == nil && !was {
 		return machine.StateUnknown
@@ -105,9 +108,9 @@ func label(j *Job, state string) string {
 	return state
 }
 
-// Finished remembers what the machines of these jobs have sent with the write of their pass, and counts the object in its state as
-// written; nil when the pass has written nothing.
-func (a *Machines) Finished(written *unstructured.Unstructured, jobs Jobs, m *Memory) {
+// Finished remembers what the machines of these jobs have sent with the write of their reconcile, and counts the object in its state as
+// written; nil when the reconcile has written nothing.
+func (a *Machines) Finished(written *unstructured.Unstructured, jobs Attempts, m *ObjectState) {
 	for _, j := range jobs {
 		if j.Machine != nil && j.Ran {
 			delete(m.Done, j.Reader.ID)

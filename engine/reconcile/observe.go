@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/daemon"
 )
 
-// Found is what a pass has found to have come up, beside what the inbox kept for it.
+// Found is what a reconcile has found to have come up, beside what the inbox kept for it.
 type Found struct {
 	// Named are handlers that are to look again though others are not: as if a child had changed, or at the next resync.
 	Named []string
@@ -28,17 +28,17 @@ type Found struct {
 }
 
 // observe finds out what has come up for the object's handlers. Next is when its key is due for others.
-func (p *pass) observe(ctx context.Context, next queue.Next) (State, error) {
+func (p *run) observe(ctx context.Context, next queue.Next) (State, error) {
 	st := p.published
 	st.Due = next
 	p.memory.Filters.Begin()
-	p.hear(p.Changes.Event)
+	p.noteEvent(p.Changes.Event)
 	if ids, asked := p.Object.GetAnnotations()[p.Rules.Retry]; asked && !p.Gone && !p.resourceWide() {
 		st = p.retry(st, ids)
 	}
 	var n Found
 	if len(p.Rules.Daemons) > 0 {
-		p.tend(st, false)
+		p.syncDaemons(st, false)
 	}
 	if len(p.Rules.Timers) > 0 && p.Deletion == "" {
 		n.Clock = p.startClock(st.Draft)
@@ -51,7 +51,7 @@ func (p *pass) observe(ctx context.Context, next queue.Next) (State, error) {
 	}
 	p.family.Claims.Blind(func(at int) bool { // asks those that do not see it, too
 		r := p.Rules.Readers[at]
-		return p.sees(st.Draft, r, AskFor(r.Handler)).Keeps()
+		return p.askFilters(st.Draft, r, askFor(r.Handler)).Keeps()
 	})
 	n.Named = slices.Concat(p.memory.Rerun, p.family.Claims.Asked())
 	n.Resync = p.memory.Resync != nil && !p.Now.Before(*p.memory.Resync)
@@ -63,9 +63,9 @@ func (p *pass) observe(ctx context.Context, next queue.Next) (State, error) {
 	return st, nil
 }
 
-// hear makes handlers of events run for what the watch has shown. It is in their entries from there on, so those alone that
+// noteEvent makes handlers of events run for what the watch has shown. It is in their entries from there on, so those alone that
 // are not through with it run for it again.
-func (p *pass) hear(event apiwatch.EventType) {
+func (p *run) noteEvent(event apiwatch.EventType) {
 	if event == "" && !p.memory.Ledger.Known() {
 		event = apiwatch.Added // to this process
 	}
@@ -80,9 +80,9 @@ func (p *pass) hear(event apiwatch.EventType) {
 	}
 }
 
-// tend shows the object's daemons what the pass sees of it. Once the pass is through, those are started that are to run:
+// syncDaemons shows the object's daemons what the reconcile sees of it. Once the reconcile is through, those are started that are to run:
 // the finalizer is there before.
-func (p *pass) tend(st State, starts bool) {
+func (p *run) syncDaemons(st State, starts bool) {
 	if p.Gone || p.resourceWide() {
 		return
 	}
@@ -91,47 +91,47 @@ func (p *pass) tend(st State, starts bool) {
 		object = p.Writer.Shown(st.Written)
 	}
 	p.Daemons.Reconcile(daemon.Sight{
-		Key: p.Key, UID: p.Object.GetUID(), Object: object, Deleting: p.Deletion != "", Starts: starts, Pass: sight{p, st.Draft},
+		Key: p.Key, UID: p.Object.GetUID(), Object: object, Deleting: p.Deletion != "", Starts: starts, Pass: view{p, st.Draft},
 	})
 }
 
-// sight answers for a pass what is asked about daemons.
-type sight struct {
-	pass *pass
+// view answers for a reconcile what is asked about daemons.
+type view struct {
+	pass *run
 	at   Draft
 }
 
-// Sees asks the filters of a daemon, and reports whether they have an answer.
-func (s sight) Sees(h *dsl.Handler) (holds, known bool) {
-	a := s.pass.sees(s.at, s.pass.Rules.Daemon(h), dsl.Running)
+// Matches asks the filters of a daemon, and reports whether they have an answer.
+func (s view) Matches(h *dsl.Handler) (holds, known bool) {
+	a := s.pass.askFilters(s.at, s.pass.Rules.Daemon(h), dsl.Running)
 	return a.Holds, a.Err == nil
 }
 
 // About is what a daemon is asked about.
-func (s sight) About(h *dsl.Handler) *dsl.Subject {
+func (s view) About(h *dsl.Handler) *dsl.Subject {
 	p := s.pass
-	return p.subject(s.at, p.Rules.Daemon(h), dsl.Running, book.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Running))
+	return p.subject(s.at, p.Rules.Daemon(h), dsl.Running, progress.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Running))
 }
 
 // Memo is the object's, which is kept from then on.
-func (s sight) Memo() *dsl.Memo { return s.pass.memory.Share() }
+func (s view) Memo() *dsl.Memo { return s.pass.memory.Share() }
 
 // wantsEnd reports whether the object's deletion is to wait for a daemon to end.
-func (p *pass) wantsEnd(at Draft, d book.Handler) bool {
+func (p *run) wantsEnd(at Draft, d progress.Handler) bool {
 	if d.NoFinalizer {
 		return false
 	}
-	a := p.sees(at, d, dsl.Running)
+	a := p.askFilters(at, d, dsl.Running)
 	return p.Daemons.Wants(p.Key, p.Object.GetUID(), d.Handler, a.Holds || a.Err != nil && p.finalizer())
 }
 
 // daemonsEnd reports whether the deletion waits for daemons to end. Delete handlers run then.
-func (p *pass) daemonsEnd() bool {
+func (p *run) daemonsEnd() bool {
 	return p.Deletion != "" && !p.Gone && p.Daemons.Holds(p.Key, p.Object.GetUID())
 }
 
 // forget drops what is remembered of a key that has no object, and ends the daemons of an object that is known to be gone.
-func (s *Site) forget(key inbox.Key, t *Turn) {
+func (s *Controller) forget(key inbox.Key, t *Batch) {
 	t.Memory.Gone()
 	gone := s.forgetGone(key, t)
 	s.Observer.History.Forget(s.Observer.id(key))
@@ -141,7 +141,6 @@ func (s *Site) forget(key inbox.Key, t *Turn) {
 }
 
 // foreseen returns the object as handlers have left it, without the marks of the engine.
-func (p *pass) foreseen(st State) *unstructured.Unstructured {
-	at, _ := DraftOf(p.Object).With(st.Patch, p.generation(), p.Now) // which has no transformations any more
-	return at.Current
+func (p *run) foreseen(st State) *unstructured.Unstructured {
+	return draftOf(p.Object).With(st.Patch, p.generation(), p.Now).Current
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ const (
 	FilterMended
 )
 
-// Note is something of a pass that people are to read: a line of the log, an Event on the object, or both.
+// Note is something of a reconcile that people are to read: a line of the log, an Event on the object, or both.
 type Note struct {
 	Kind NoteKind
 	// Handler is whom a note of another kind than Plain is about.
@@ -62,7 +62,7 @@ func (st State) noted(n Note) State {
 	return st
 }
 
-// Observer hears of passes, and makes from their results what the log, Events and metrics say of handlers and objects. All fields but History are required.
+// Observer hears of reconciles, and makes from their results what the log, Events and metrics say of handlers and objects. All fields but History are required.
 type Observer struct {
 	Resource string
 	Log      logr.Logger
@@ -70,15 +70,16 @@ type Observer struct {
 	Metrics  *ops.Metrics
 	// Texts are those with which objects fail.
 	Texts *attempt.Texts
-	// History keeps the passes; nil where none are kept. Questions are those that passes answer.
+	// History keeps the reconciles; nil where none are kept. Questions are those that passes answer.
 	History   *history.Store
 	Questions *Questions
 
 	once sync.Map // lines that are written once
 }
 
-// Passed hears of a pass that has ended, however it did.
-func (o *Observer) Passed(p *pass, out Result) {
+// Passed hears of a reconcile that has ended, however it did. Only refusals are noted before, when they happen: a right that is
+// granted before the end of the reconcile would otherwise wake nobody.
+func (o *Observer) Passed(p *run, out Result) {
 	notes := out.Notes
 	for i := range len(out.Attempts) + 1 {
 		for len(notes) > 0 && notes[0].before <= i {
@@ -97,7 +98,7 @@ func (o *Observer) Passed(p *pass, out Result) {
 		o.moved(out)
 	}
 	if out.Stands {
-		p.Box.Finished(p.Key, out.Stand)
+		p.Inbox.Finished(p.Key, out.Stand)
 	}
 	o.keep(p, out)
 	if !p.Gone && !p.resourceWide() {
@@ -116,7 +117,7 @@ func (o *Observer) Passed(p *pass, out Result) {
 	}
 }
 
-// Idle hears of a key over whose object no pass begins.
+// Idle hears of a key over whose object no reconcile begins.
 func (o *Observer) Idle(key cache.ObjectName, w Why) {
 	r := o.History.Record()
 	r.Idle(w.String())
@@ -127,7 +128,7 @@ func (o *Observer) Idle(key cache.ObjectName, w Why) {
 }
 
 // settled says which handlers work again, once what they wanted is written, and which are not tried again for now.
-func (o *Observer) settled(p *pass, out Result) {
+func (o *Observer) settled(p *run, out Result) {
 	troubles := &p.memory.Troubles
 	for _, j := range out.Jobs {
 		if j.Voided {
@@ -148,7 +149,7 @@ func (o *Observer) settled(p *pass, out Result) {
 }
 
 // say writes a note to the log, and sends it as an Event.
-func (o *Observer) say(p *pass, n Note) {
+func (o *Observer) say(p *run, n Note) {
 	switch n.Kind {
 	case FilterFails:
 		f := p.failure(p.Log().WithValues("handler", n.Handler), n.Handler, n.Err)
@@ -166,7 +167,7 @@ func (o *Observer) say(p *pass, n Note) {
 }
 
 // line writes the line of a note.
-func (o *Observer) line(p *pass, n Note) {
+func (o *Observer) line(p *run, n Note) {
 	if n.Line == "" {
 		return
 	}
@@ -194,7 +195,7 @@ func (n Note) Log(log logr.Logger) {
 func filterOf(handler string) string { return "filter " + handler }
 
 // attempted says how an attempt of a handler has ended.
-func (o *Observer) attempted(p *pass, a Attempted) {
+func (o *Observer) attempted(p *run, a Attempted) {
 	run := ops.HandlerRun{Resource: o.Resource, Handler: a.Handler.ID, Cause: a.Cause, Outcome: ops.Success, Duration: a.Took}
 	about := attempt.About{Handler: a.Handler.ID, Cause: a.Cause, Attempt: a.Attempt}
 	switch {
@@ -210,7 +211,7 @@ func (o *Observer) attempted(p *pass, a Attempted) {
 	o.Metrics.Handled(run)
 }
 
-// moved reports the transitions of machines that a pass has written to its object.
+// moved reports the transitions of machines that a reconcile has written to its object.
 func (o *Observer) moved(out Result) {
 	for _, j := range out.Jobs {
 		if j.Machine == nil || !j.Ran {
@@ -224,7 +225,7 @@ func (o *Observer) moved(out Result) {
 }
 
 // failed says that an attempt of a handler has failed, or waits.
-func (o *Observer) failed(p *pass, a Attempted, log logr.Logger) {
+func (o *Observer) failed(p *run, a Attempted, log logr.Logger) {
 	if most, waits := attempt.Waits(a.Err); waits {
 		log.V(1).Info("handler waits", "reason", a.Err.Error(), "timeout", most.String())
 		if a.Trouble.Part != nil {
@@ -239,9 +240,9 @@ func (o *Observer) failed(p *pass, a Attempted, log logr.Logger) {
 }
 
 // warn says on the object that a handler fails, or one of its sub-handlers.
-func (o *Observer) warn(p *pass, a Attempted, err error) {
+func (o *Observer) warn(p *run, a Attempted, err error) {
 	after := a.Trouble.After
-	if after.Done && !after.Failed || p.resourceWide() || !Fails(after) || !after.Failed && feed.Unanswered(err) {
+	if after.Done && !after.Failed || p.resourceWide() || !Fails(after) || !after.Failed && source.Unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server it could not be sent
 	}
 	reason, text := a.complaint(p.Gone)
@@ -252,7 +253,7 @@ func (o *Observer) warn(p *pass, a Attempted, err error) {
 }
 
 // failure is one of a handler, for the log.
-func (p *pass) failure(log logr.Logger, handler string, err error) attempt.Failure {
+func (p *run) failure(log logr.Logger, handler string, err error) attempt.Failure {
 	f := attempt.Failure{Log: log, Handler: handler, Err: err}
 	if !p.resourceWide() {
 		f.Key = p.Key

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"maps"
@@ -12,8 +12,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// told returns the readers whose outcomes others read, and those that read such outcomes.
-func told(readers []book.Handler) (told, hears []book.Handler) {
+// outcomeReaders returns the readers whose outcomes others read, and those that read such outcomes.
+func outcomeReaders(readers []progress.Handler) (outcomeReaders, hears []progress.Handler) {
 	read := map[string]bool{}
 	for _, r := range readers {
 		for _, p := range r.Known.Reads.Outcomes {
@@ -27,15 +27,15 @@ func told(readers []book.Handler) (told, hears []book.Handler) {
 	}
 	for _, r := range readers {
 		if read[r.ID] {
-			told = append(told, r)
+			outcomeReaders = append(outcomeReaders, r)
 		}
 	}
-	return told, hears
+	return outcomeReaders, hears
 }
 
-// recall returns the state in which a pass begins with what came of handlers, as the last pass has left it, or else as the book says.
+// recall returns the state in which a reconcile begins with what came of handlers, as the last reconcile has left it, or else as the progress says.
 // It is for resources in which handlers read outcomes.
-func (p *pass) recall(st State) State {
+func (p *run) recall(st State) State {
 	all := make(dsl.Outcomes, len(p.Rules.Told))
 	for _, r := range p.Rules.Told {
 		e := p.ledger.Entry(r)
@@ -44,19 +44,19 @@ func (p *pass) recall(st State) State {
 			all[r.ID] = last
 		}
 	}
-	st.Look, p.heard = st.Look.Hearing(all), map[string][]any{}
+	st.Look, p.outcomesRead = st.Look.Hearing(all), map[string][]any{}
 	return st
 }
 
-// listen notes which outcomes a handler knows when it is its turn.
-func (p *pass) listen(st State, r book.Handler) {
-	if p.heard != nil && len(r.Known.Reads.Outcomes) > 0 {
-		p.heard[r.ID] = st.heardBy(r)
+// noteOutcomesRead notes which outcomes a handler knows when it is its turn.
+func (p *run) noteOutcomesRead(st State, r progress.Handler) {
+	if p.outcomesRead != nil && len(r.Known.Reads.Outcomes) > 0 {
+		p.outcomesRead[r.ID] = st.outcomesRead(r)
 	}
 }
 
-// heardBy returns the outcomes that a handler reads, as they are now.
-func (st State) heardBy(r book.Handler) (out []any) {
+// outcomesRead returns the outcomes that a handler reads, as they are now.
+func (st State) outcomesRead(r progress.Handler) (out []any) {
 	for _, path := range r.Known.Reads.Outcomes {
 		if len(path) > 0 {
 			out = append(out, st.Look.Outcomes().At(path))
@@ -65,15 +65,15 @@ func (st State) heardBy(r book.Handler) (out []any) {
 	return out
 }
 
-// listens reports whether a handler is to know a change of the outcomes that it reads: it looks at them, or its filters, which may read
+// needsOutcomes reports whether a handler is to know a change of the outcomes that it reads: it looks at them, or its filters, which may read
 // them, have turned it away.
-func (st State) listens(r book.Handler) bool {
+func (st State) needsOutcomes(r progress.Handler) bool {
 	why, is := st.whyOf(r)
 	return len(r.View.Outcomes) > 0 || is && (why.Reason == WhenFalse || why.Reason == WhenFails)
 }
 
-// tell lets handlers after this one know what came of it, if others read that.
-func (p *pass) tell(st State, r book.Handler) State {
+// publishOutcome lets handlers after this one know what came of it, if others read that.
+func (p *run) publishOutcome(st State, r progress.Handler) State {
 	before := st.Look.Outcomes()
 	last, read := before[r.ID]
 	if !read {
@@ -89,15 +89,15 @@ func (p *pass) tell(st State, r book.Handler) State {
 	return st
 }
 
-// outcomeOf is what came of a handler by now. Last is what came of it before the pass.
-func (p *pass) outcomeOf(st State, r book.Handler, last dsl.Outcome) dsl.Outcome {
+// outcomeOf is what came of a handler by now. Last is what came of it before the reconcile.
+func (p *run) outcomeOf(st State, r progress.Handler, last dsl.Outcome) dsl.Outcome {
 	j := st.Jobs.Of(r)
 	if why, is := st.whyOf(r); is && (j == nil || !j.Ran) {
 		switch why.Reason {
 		case WhenFalse, NotMatched:
 			return dsl.Outcome{State: dsl.OutcomeFiltered}
 		case WhenFails:
-			return book.Unasked(why.Detail)
+			return progress.Unasked(why.Detail)
 		case Blocked:
 			return dsl.Outcome{State: dsl.OutcomeWaiting, Message: "waiting for handler " + why.Detail}
 		}
@@ -112,8 +112,8 @@ func (p *pass) outcomeOf(st State, r book.Handler, last dsl.Outcome) dsl.Outcome
 	return e.Outcome(e.Try)
 }
 
-// whyOf says why a handler did not run in the pass so far.
-func (st State) whyOf(r book.Handler) (Why, bool) {
+// whyOf says why a handler did not run in the reconcile so far.
+func (st State) whyOf(r progress.Handler) (Why, bool) {
 	i := slices.IndexFunc(st.Why, func(w Why) bool { return w.Handler == r.ID })
 	if i < 0 {
 		return Why{}, false
@@ -121,26 +121,26 @@ func (st State) whyOf(r book.Handler) (Why, bool) {
 	return st.Why[i], true
 }
 
-// isUnheard reports whether a handler did not run in the pass because it reads an outcome that is not known yet.
-func (st State) isUnheard(r book.Handler) bool {
+// isOutcomeMissing reports whether a handler did not run in the reconcile because it reads an outcome that is not known yet.
+func (st State) isOutcomeMissing(r progress.Handler) bool {
 	if len(r.Known.Reads.Outcomes) == 0 {
 		return false // most handlers read none
 	}
 	why, is := st.whyOf(r)
-	return is && why.Reason == Unheard
+	return is && why.Reason == OutcomeMissing
 }
 
-// unheard reports whether there is such a handler.
-func (st State) unheard() bool {
-	return slices.ContainsFunc(st.Why, func(w Why) bool { return w.Reason == Unheard })
+// missingOutcome reports whether there is such a handler.
+func (st State) hasMissingOutcome() bool {
+	return slices.ContainsFunc(st.Why, func(w Why) bool { return w.Reason == OutcomeMissing })
 }
 
 // through reports whether all handlers are that had something to do.
-func (st State) through() bool { return st.Jobs.Through() && !st.unheard() }
+func (st State) through() bool { return st.Jobs.Through() && !st.hasMissingOutcome() }
 
-// unheard names a handler declared after this one whose outcome it reads, and which this process does not know yet: after a restart,
+// missingOutcome names a handler declared after this one whose outcome it reads, and which this process does not know yet: after a restart,
 // what is not stored is not known before the handler has had its turn. It is empty where all are known.
-func (p *pass) unheard(st State, r book.Handler) string {
+func (p *run) missingOutcome(st State, r progress.Handler) string {
 	if p.Deletion != "" {
 		return ""
 	}
@@ -155,29 +155,29 @@ func (p *pass) unheard(st State, r book.Handler) string {
 	return ""
 }
 
-// outcomes remembers what came of handlers. The next pass is due at once if a handler does not know yet what came of one after it, or
+// outcomes remembers what came of handlers. The next reconcile is due at once if a handler does not know yet what came of one after it, or
 // what the write has made of one before it.
-func (p *pass) outcomes(st State) State {
+func (p *run) outcomes(st State) State {
 	if p.Gone || p.Deletion != "" {
 		return st
 	}
 	for _, r := range p.Rules.Told {
-		st = p.tell(st, r)
+		st = p.publishOutcome(st, r)
 	}
 	known := maps.Clone(st.Look.Outcomes())
 	for _, r := range p.Rules.Told {
 		j := st.Jobs.Of(r)
-		hadNoTurn := st.isUnheard(r) || j != nil && !j.Ran
+		hadNoTurn := st.isOutcomeMissing(r) || j != nil && !j.Ran
 		if hadNoTurn && known[r.ID].State == dsl.OutcomeNever {
 			delete(known, r.ID)
 		}
 	}
 	p.memory.Outcomes = known
-	if st.unheard() {
+	if st.hasMissingOutcome() {
 		st.Due = st.Due.AtOnce()
 	}
 	for _, r := range p.Rules.Hears {
-		if heard, had := p.heard[r.ID]; had && st.listens(r) && !reflect.DeepEqual(heard, st.heardBy(r)) {
+		if heard, had := p.outcomesRead[r.ID]; had && st.needsOutcomes(r) && !reflect.DeepEqual(heard, st.outcomesRead(r)) {
 			st.Due = st.Due.AtOnce()
 		}
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -26,12 +26,12 @@ import (
 // PausedCondition is the type of the condition that says that an object is paused.
 const PausedCondition = "Paused"
 
-// rest takes the place of a pass while the object is paused. Its daemons stop, and it says so. What came up for it stays for the
-// pass after the pause.
-func (s *Site) rest(ctx context.Context, in Input, m *Memory, now pause.Pause, next queue.Next) (queue.Next, error) {
+// rest takes the place of a reconcile while the object is paused. Its daemons stop, and it says so. What came up for it stays for the
+// reconcile after the pause.
+func (s *Controller) rest(ctx context.Context, in Input, m *ObjectState, now pause.Pause, next queue.Next) (queue.Next, error) {
 	key := in.Key
 	s.Daemons.Pause(key)
-	s.Box.Finished(key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: "paused: " + now.String()}}})
+	s.Inbox.Finished(key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: "paused: " + now.String()}}})
 	s.idle(ctx, key, m, in.Changes, Why{Reason: Paused, Detail: now.String()}) // after that: an answer has the standing of now
 	if m.Halt == nil || m.Halt.By != now.By {
 		m.Halt = &Halt{By: now.By}
@@ -45,13 +45,13 @@ func (s *Site) rest(ctx context.Context, in Input, m *Memory, now pause.Pause, n
 }
 
 // resumed says that an object is not paused any more.
-func (s *Site) resumed(in Input, m *Memory) {
+func (s *Controller) resumed(in Input, m *ObjectState) {
 	s.pauseLog(in, m.Halt.By).Info("object is no longer paused")
 	m.Halt = nil
 }
 
 // pauseLog is the log for the pause of an object. A pause of many objects is a line of its own.
-func (s *Site) pauseLog(in Input, by pause.By) logr.Logger {
+func (s *Controller) pauseLog(in Input, by pause.By) logr.Logger {
 	log := s.logOf(in, attempt.About{})
 	if by != pause.Object {
 		return log.V(1)
@@ -60,7 +60,7 @@ func (s *Site) pauseLog(in Input, by pause.By) logr.Logger {
 }
 
 // sayPaused sets the object's condition, once: if another hand takes it off, it stays off. Owed: that is to be tried again.
-func (s *Site) sayPaused(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *Memory, now pause.Pause) (owed bool, err error) {
+func (s *Controller) sayPaused(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *ObjectState, now pause.Pause) (owed bool, err error) {
 	if now.By == pause.Operator || m.Halt.Said == now.String() || s.Rules.Spec.Cache == dsl.CacheMetadata { // which does not show what other conditions there are
 		return false, nil
 	}
@@ -91,7 +91,7 @@ func (s *Site) sayPaused(ctx context.Context, key cache.ObjectName, o *unstructu
 
 // pausedCondition is the condition that an object lacks; nil where it has it, where it is not paused any more, and where another
 // controller has a condition of that type.
-func (s *Site) pausedCondition(o *unstructured.Unstructured, now pause.Pause) *metav1.Condition {
+func (s *Controller) pausedCondition(o *unstructured.Unstructured, now pause.Pause) *metav1.Condition {
 	if s.Pauses.Of(o) == nil {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"testing"
@@ -27,7 +27,7 @@ func seconds(k Tick) int {
 // long that took, and after its last attempt.
 func TestAPauseIsCountedFromTheEnd(t *testing.T) {
 	pause := &dsl.Timing{Pause: time.Minute, Jitter: -1}
-	k := FirstTick(pause, begin, true)
+	k := firstTick(pause, begin, true)
 	if got := seconds(k); got != 60 {
 		t.Fatalf("the first run of a new object comes after %d s, want 60", got)
 	}
@@ -38,7 +38,7 @@ func TestAPauseIsCountedFromTheEnd(t *testing.T) {
 		t.Errorf("after attempts that ended at 150 s the next comes at %d s, want 210", seconds(k))
 	}
 	every := &dsl.Timing{Every: time.Minute, Jitter: -1}
-	if k := FirstTick(every, begin, true).Next(every, at(100)).Ended(every, at(150)); seconds(k) != 120 {
+	if k := firstTick(every, begin, true).Next(every, at(100)).Ended(every, at(150)); seconds(k) != 120 {
 		t.Errorf("with every the next comes at %d s, want 120, which is on the grid", seconds(k))
 	}
 }
@@ -48,7 +48,7 @@ func TestAPauseOfOneThatIsFoundAtAStart(t *testing.T) {
 	pause := &dsl.Timing{Pause: time.Minute}
 	found := map[int]bool{}
 	for range 50 {
-		first := FirstTick(pause, begin, false)
+		first := firstTick(pause, begin, false)
 		if s := seconds(first); s < 0 || s >= 60 {
 			t.Fatalf("the first run comes at %d s", s)
 		}
@@ -77,13 +77,13 @@ func TestADelay(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := seconds(DelayedTick(tt.timing, begin, tt.delay)); got != tt.want {
+			if got := seconds(delayedTick(tt.timing, begin, tt.delay)); got != tt.want {
 				t.Errorf("the first run comes at %d s, want %d", got, tt.want)
 			}
 		})
 	}
 	every := tests["with every, runs go on from there"].timing
-	if got := seconds(DelayedTick(every, begin, 10*time.Second).Next(every, at(10))); got != 70 {
+	if got := seconds(delayedTick(every, begin, 10*time.Second).Next(every, at(10))); got != 70 {
 		t.Errorf("the second run comes at %d s, want 70", got)
 	}
 }
@@ -91,7 +91,7 @@ func TestADelay(t *testing.T) {
 // TestADelayWithRest holds that a timer with idle alone waits for both, also when its object changes meanwhile.
 func TestADelayWithRest(t *testing.T) {
 	idle := &dsl.Timing{Idle: time.Minute, Jitter: -1}
-	k, _ := DelayedTick(idle, begin, 5*time.Minute).Look(idle, "a", begin)
+	k, _ := delayedTick(idle, begin, 5*time.Minute).Look(idle, "a", begin)
 	if got := seconds(k); got != 300 {
 		t.Errorf("it runs at %d s, want 300", got)
 	}
@@ -109,7 +109,7 @@ func TestADelayWithRest(t *testing.T) {
 // TestAPauseWithRest holds that a run comes when both have passed, and not a pause later.
 func TestAPauseWithRest(t *testing.T) {
 	both := &dsl.Timing{Pause: time.Minute, Idle: 90 * time.Second, Jitter: -1}
-	k, _ := FirstTick(both, begin, true).Look(both, "a", begin)
+	k, _ := firstTick(both, begin, true).Look(both, "a", begin)
 	if k.Fires(both, at(60)) || !k.Passed(at(60)) {
 		t.Fatal("it runs before its object has rested")
 	}
@@ -120,7 +120,7 @@ func TestAPauseWithRest(t *testing.T) {
 		t.Errorf("it runs again at %d s, want 160", seconds(k))
 	}
 	every := &dsl.Timing{Every: time.Minute, Idle: 90 * time.Second, Jitter: -1}
-	e, _ := FirstTick(every, begin, true).Look(every, "a", begin)
+	e, _ := firstTick(every, begin, true).Look(every, "a", begin)
 	if e = e.Skip(every, at(60)); seconds(e) != 120 {
 		t.Errorf("with every it looks again at %d s, want 120", seconds(e))
 	}

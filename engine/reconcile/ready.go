@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"slices"
@@ -103,7 +103,7 @@ func (p conditions) grave(found []obstacle, said map[string]any) (rest []obstacl
 func (p conditions) obstacles() (out []obstacle, sees, acts bool) {
 	for _, r := range p.Rules.Readers {
 		said, known := p.saidBy(r)
-		counts := r.Level() && (p.Jobs.Of(r) != nil || p.sees(p.Draft, r, AskFor(r.Handler)).Keeps()) || known && said.status == metav1.ConditionUnknown
+		counts := r.Level() && (p.Jobs.Of(r) != nil || p.askFilters(p.Draft, r, askFor(r.Handler)).Keeps()) || known && said.status == metav1.ConditionUnknown
 		sees = sees || counts
 		acts = acts || counts && (!known || said.idle == "")
 		if one := p.obstacleOf(r, counts, said, known); one != nil {
@@ -114,7 +114,7 @@ func (p conditions) obstacles() (out []obstacle, sees, acts bool) {
 }
 
 // obstacleOf is that of one handler, nil for none. The handler's own condition counts while the handler sees the object.
-func (p conditions) obstacleOf(r book.Handler, counts bool, said obstacle, known bool) *obstacle {
+func (p conditions) obstacleOf(r progress.Handler, counts bool, said obstacle, known bool) *obstacle {
 	about := "Handler " + r.ID + ": "
 	failing, fails := p.failingOf(r, about)
 	switch {
@@ -130,7 +130,7 @@ func (p conditions) obstacleOf(r book.Handler, counts bool, said obstacle, known
 }
 
 // openOf is that of a handler which has something to do, and does not fail.
-func openOf(j *Job, counts bool, about string) *obstacle {
+func openOf(j *Attempt, counts bool, about string) *obstacle {
 	switch {
 	case j == nil || j.Record.Done || !counts && !j.Cause.Lasting() || j.Cause.FromClock() || j.Cause == dsl.Event:
 		return nil
@@ -141,7 +141,7 @@ func openOf(j *Job, counts bool, about string) *obstacle {
 }
 
 // failingOf is how a handler fails. About is how the message begins.
-func (p conditions) failingOf(r book.Handler, about string) (out obstacle, fails bool) {
+func (p conditions) failingOf(r progress.Handler, about string) (out obstacle, fails bool) {
 	standing := p.standingOf(r, false)
 	out = obstacle{status: metav1.ConditionFalse, reason: standing.Reason, message: about + standing.Message, steady: about}
 	switch standing.Reason {
@@ -156,7 +156,7 @@ func (p conditions) failingOf(r book.Handler, about string) (out obstacle, fails
 }
 
 // saidBy is what a handler says of itself in a condition of its own.
-func (p conditions) saidBy(r book.Handler) (said obstacle, known bool) {
+func (p conditions) saidBy(r progress.Handler) (said obstacle, known bool) {
 	if len(r.Known.Conditions) == 0 || !p.saysItself(r) {
 		return said, false
 	}
@@ -216,7 +216,7 @@ func (p conditions) unready() (makers map[string]bool, n int, out []obstacle) {
 }
 
 // judged reports whether a child's handler says itself when it is ready.
-func (p *pass) judged(spec dsl.ChildSpec) bool {
+func (p *run) judged(spec dsl.ChildSpec) bool {
 	for _, made := range p.Rules.Spec.Makes {
 		if made.Judged && made.Name == spec.Name {
 			return true

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -16,15 +16,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// keepsReady reports whether the engine keeps the condition Ready of the pass's object. Without a subresource each write of
+// keepsReady reports whether the engine keeps the condition Ready of the reconcile's object. Without a subresource each write of
 // the status would make another generation to be ready for.
-func (p *pass) keepsReady() bool {
+func (p *run) keepsReady() bool {
 	return p.Rules.KeepsReady && p.Deletion == "" && !p.Gone && !p.resourceWide() && p.Own.Resource().Status
 }
 
 // ownReady finds out whose condition Ready the object has. It is looked up on the server once for each that this process does not know
 // and that is to be another one, as the cache does not have who has set it.
-func (p *pass) ownReady(ctx context.Context, st State) State {
+func (p *run) ownReady(ctx context.Context, st State) State {
 	m, there := p.memory, ConditionOf(p.Object, dsl.Ready)
 	if there == nil {
 		m.Foreign = false
@@ -56,9 +56,9 @@ func (p *pass) ownReady(ctx context.Context, st State) State {
 }
 
 // readiness is the condition Ready that the engine writes, nil where it is to stay as it is.
-func (p *pass) readiness(st State) (State, *metav1.Condition) {
+func (p *run) readiness(st State) (State, *metav1.Condition) {
 	m := p.memory
-	if m.Foreign || st.unheard() || slices.ContainsFunc(st.Patch.Conditions, func(c metav1.Condition) bool { return c.Type == dsl.Ready }) {
+	if m.Foreign || st.hasMissingOutcome() || slices.ContainsFunc(st.Patch.Conditions, func(c metav1.Condition) bool { return c.Type == dsl.Ready }) {
 		return st, nil
 	}
 	there := ConditionOf(p.Object, dsl.Ready)
@@ -81,20 +81,20 @@ func (p *pass) readiness(st State) (State, *metav1.Condition) {
 
 // quiet reports whether nothing has come up that can change the condition Ready. Which handlers see the object may have changed where
 // they have filters.
-func (p *pass) quiet(st State) bool {
-	filtered := func(r book.Handler) bool {
+func (p *run) quiet(st State) bool {
+	filtered := func(r progress.Handler) bool {
 		return r.Level() && (r.When != nil || len(r.Labels)+len(r.Annotations) > 0)
 	}
 	return p.memory.Seen && len(st.Jobs) == 0 && !p.Changes.Child && st.Patch.Empty() && !slices.ContainsFunc(p.Rules.Readers, filtered)
 }
 
-// readyMoved reports whether somebody else has changed the condition Ready since the pass read the object. Whose it is, the next
-// pass finds out.
-func (p *pass) readyMoved(live *unstructured.Unstructured) bool {
+// readyMoved reports whether somebody else has changed the condition Ready since the reconcile read the object. Whose it is, the next
+// reconcile finds out.
+func (p *run) readyMoved(live *unstructured.Unstructured) bool {
 	return digestOf(ConditionOf(live, dsl.Ready)) != digestOf(ConditionOf(p.Object, dsl.Ready))
 }
 
-// besideReady is an object as the pass has written it, with the condition Ready as handlers have seen it: they have not seen the new
+// besideReady is an object as the reconcile has written it, with the condition Ready as handlers have seen it: they have not seen the new
 // one.
 func besideReady(written, seen *unstructured.Unstructured) *unstructured.Unstructured {
 	if ConditionOf(written, dsl.Ready) == nil {

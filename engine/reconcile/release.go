@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 )
 
 // release takes the marks of the operator from an object that is gone only from sight, because a selector
-// does not select it any more. No later pass would do it, and the object could never be deleted. When it comes
+// does not select it any more. No later reconcile would do it, and the object could never be deleted. When it comes
 // back it is new.
-func (p *pass) release(ctx context.Context, st State, marks patch.Marks) (State, error) {
+func (p *run) release(ctx context.Context, st State, marks patch.Marks) (State, error) {
 	if !marks.Remove || !p.mayHaveMarks() {
 		return st, nil
 	}
@@ -26,18 +26,17 @@ func (p *pass) release(ctx context.Context, st State, marks patch.Marks) (State,
 	if err == nil {
 		live, err = p.renamedLeaving(ctx, live)
 	}
+	if err == nil && live != nil && p.Writer.hasMarker(live) {
+		live, err = p.Writer.takeOver(ctx, p.Key, live, func(now *unstructured.Unstructured) { p.family.Wrote(patch.Result{Object: now, Whole: true}) })
+	}
 	if err == nil && live != nil {
 		marks.Annotation, marks.State = p.Rules.Operator.StateAnnotation(), ""
-		marks.Unobserved = p.Writer.numbered(live)
 		st, _, err = p.send(ctx, st, live, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 			marks.Along = p.family.LeftBehind(live)
 			return p.Machines.Left(live), marks
 		})
-		// A schema may require the book, and a number of an earlier version may take a right that is not there any more:
-		// nothing is held for that.
-		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && marks.Unobserved && !p.Own.KeepsGeneration() {
+		if apierrors.IsInvalid(err) { // a schema may require the progress of a machine: nothing is held for that
 			st = p.refused(st, err)
-			marks.Unobserved = false
 			st, _, err = p.send(ctx, st, live, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 		}
 	}
@@ -49,13 +48,13 @@ func (p *pass) release(ctx context.Context, st State, marks patch.Marks) (State,
 }
 
 // mayHaveMarks reports whether marks of the operator may be left on an object that is gone from sight.
-func (p *pass) mayHaveMarks() bool {
-	return p.finalizer() || (p.ledger.HasText() || p.Machines.Any() || p.Writer.numbered(p.Object)) && p.Own.Chooses() ||
+func (p *run) mayHaveMarks() bool {
+	return p.finalizer() || (p.ledger.HasText() || p.Machines.Any() || p.Writer.hasMarker(p.Object)) && p.Own.Chooses() ||
 		(p.Rules.Finalizes || p.Rules.Spec.Owner() || p.Rules.Ledger.Stores && p.Own.Chooses()) && p.Rules.Spec.Cache == dsl.CacheLive // which does not show it
 }
 
 // renamedLeaving is renamed for an object that is about to be let go: marks of all names are taken off.
-func (p *pass) renamedLeaving(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (p *run) renamedLeaving(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !p.Writer.Renamer.Finds(live) {
 		return live, nil
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"slices"
@@ -16,11 +16,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// remember keeps what the pass worked out, after its write, and returns the result.
-func (p *pass) remember(st State, v verdict) Result {
+// remember keeps what the reconcile worked out, after its write, and returns the result.
+func (p *run) remember(st State, v change) Result {
 	m := p.memory
 	p.ledger.Keep(v.marks)
-	if p.heard != nil {
+	if p.outcomesRead != nil {
 		st = p.outcomes(st)
 	}
 	if written := v.marks.Ready; written != nil {
@@ -29,109 +29,113 @@ func (p *pass) remember(st State, v verdict) Result {
 	m.Rerun = v.rerun
 	p.family.Close(st.through())
 	if st.Found.Resync || !m.Seen {
-		m.Resync = NextResync(p.Rules.Spec.Resync, p.Now, !m.Seen)
+		m.Resync = nextResync(p.Rules.Spec.Resync, p.Now, !m.Seen)
 	}
 	m.Seen = true
 	// What the only handler that runs for related objects has changed is no change for it; what others have is.
-	if len(p.Rules.Relates) == 1 && st.Jobs.AskedBy(p.Rules.Relates) {
-		p.related.Foresee(func() *unstructured.Unstructured { return p.foreseen(st) })
+	if len(p.Rules.Relates) == 1 && st.Jobs.askedBy(p.Rules.Relates) {
+		p.related.ExpectOwnState(func() *unstructured.Unstructured { return p.foreseen(st) })
 	}
 	m.Related = p.related.State()
 	p.indexes.Keep(true)
-	st = p.wind(st)
+	st = p.scheduleNext(st)
 	if p.Machines.Any() {
 		p.Machines.Finished(st.Written, st.Jobs, m)
 	}
 	if !st.Due.Now && (st.Due.After <= 0 || st.Due.After > breaker.Slow) {
-		m.Woken = breaker.Woken{} // the next pass has another reason
+		m.Woken = breaker.Woken{} // the next reconcile has another reason
 	}
-	return p.concluded(p.brake(st, v), v)
+	return p.concluded(p.limitLoops(st, v), v)
 }
 
-// concluded is the result of a pass that has written its object.
-func (p *pass) concluded(st State, v verdict) Result {
+// concluded is the result of a reconcile that has written its object.
+func (p *run) concluded(st State, v change) Result {
 	if len(p.Rules.Daemons) > 0 {
-		p.tend(st, !v.vanished)
+		p.syncDaemons(st, !v.vanished)
 	}
 	out := p.result(st, nil)
 	out.Written = st.Written
 	if !p.Gone { // the key may be that of another object
 		out.Stand, out.Stands = p.stand(st, p.Rules.Readers, v.Held), true
 	}
-	if out.Written != nil && p.Rules.Echoes && len(out.Stand.Open) == 0 && p.rests(st, v) {
+	if out.Written != nil && p.Rules.Echoes && len(out.Stand.Open) == 0 && p.isIdle(st, v) {
 		out.Echoes = p.echoes()
 	}
 	return out
 }
 
-// rests reports whether the next pass would find nothing to do in the object as this pass has written it, by the server's answer. In doubt it
-// is false: then the event of the write starts a pass.
-func (p *pass) rests(st State, v verdict) bool {
+// isIdle reports whether the next reconcile would find nothing to do in the object as this reconcile has written it, by the server's answer. In doubt it
+// is false: then the event of the write starts a reconcile.
+func (p *run) isIdle(st State, v change) bool {
 	written := st.Written
-	if v.vanished || st.Due.Now || p.owes() || p.goes(written) || written.GetGeneration() != p.Object.GetGeneration() {
+	if v.vanished || st.Due.Now || p.hasUnfinishedWork() || p.isTerminating(written) || written.GetGeneration() != p.Object.GetGeneration() {
 		return false
 	}
-	if v.Remove || p.instructed(written) || p.speaks(written) || !p.family.Rests(written) || !p.ledger.Rests(written) {
+	if v.Remove || p.isInstructed(written) || p.hasPendingCondition(written) || !p.family.Rests(written) || !p.ledger.Rests(written) {
 		return false
 	}
 	at := st.Draft
-	if at.Whole != written {
+	if at.Current != written {
 		at = p.looking(st, written)
 	}
-	return p.handlersRest(at) && slices.Contains(written.GetFinalizers(), p.Rules.Finalizer) == p.wantsFinalizer(at)
+	return p.handlersIdle(at) && slices.Contains(written.GetFinalizers(), p.Rules.Finalizer) == p.wantsFinalizer(at)
 }
 
-// instructed reports whether the annotations of an object ask for a retry or a pause. Somebody else may have written that right before the
-// pass, and a watch that lists again shows both writes as one.
-func (p *pass) instructed(o *unstructured.Unstructured) bool {
+// isInstructed reports whether the annotations of an object ask for a retry or a pause. Somebody else may have written that right before the
+// reconcile, and a watch that lists again shows both writes as one.
+func (p *run) isInstructed(o *unstructured.Unstructured) bool {
 	_, retry := dsl.Path{"metadata", "annotations", p.Rules.Retry}.In(o.Object)
 	return retry || p.Pauses.Of(o) != nil
 }
 
-// handlersRest reports whether no handler has anything to do in an object as a draft has it.
-func (p *pass) handlersRest(at Draft) bool {
-	return !slices.ContainsFunc(p.Rules.Readers, func(r book.Handler) bool {
-		asks := r.On(dsl.Delete) && !r.NoFinalizer && r.When != nil // each pass asks for the sake of the finalizer
+// handlersIdle reports whether no handler has anything to do in an object as a draft has it.
+func (p *run) handlersIdle(at Draft) bool {
+	return !slices.ContainsFunc(p.Rules.Readers, func(r progress.Handler) bool {
+		asks := r.On(dsl.Delete) && !r.NoFinalizer && r.When != nil // each reconcile asks for the sake of the finalizer
 		return asks || p.memory.Filters.Of(r.Handler) != "" || !p.ledger.HandlerRests(r, at.Look, filter.Chooses(r.Handler, at.Current))
 	})
 }
 
-// goes reports whether the object is gone, or is being deleted before or after the write.
-func (p *pass) goes(written *unstructured.Unstructured) bool {
+// isTerminating reports whether the object is gone, or is being deleted before or after the write.
+func (p *run) isTerminating(written *unstructured.Unstructured) bool {
 	return p.Gone || p.Deletion != "" || written.GetDeletionTimestamp() != nil
 }
 
-// owes reports whether something is remembered for which the next pass runs handlers, or writes.
-func (p *pass) owes() bool {
+// hasUnfinishedWork reports whether something is remembered for which the next reconcile runs handlers, or writes.
+func (p *run) hasUnfinishedWork() bool {
 	m := p.memory
-	if len(m.Ignored)+len(m.Refused)+len(m.Rerun) > 0 || m.Owes || m.Reads {
+	if len(m.Ignored)+len(m.Refused)+len(m.Rerun) > 0 || m.Owes {
 		return true
 	}
 	return m.Halt != nil || m.Troubles.Any() || m.Breaker.Wait(time.Now()) > 0
 }
 
-// speaks reports whether an object has conditions that each pass may change: the engine's own, and those of an earlier generation.
-func (p *pass) speaks(o *unstructured.Unstructured) bool {
+// hasPendingCondition reports whether an object has a status that each reconcile may change: conditions of the engine's own, and what was set for an
+// earlier generation.
+func (p *run) hasPendingCondition(o *unstructured.Unstructured) bool {
+	if seen, found := observedOf(o); found && p.Rules.SetsGeneration && seen != o.GetGeneration() {
+		return true
+	}
 	return slices.ContainsFunc(ConditionsOf(o), func(c map[string]any) bool {
 		seen, is := c["observedGeneration"].(int64)
 		return c["type"] == Failing || c["type"] == PausedCondition || is && seen > 0 && seen < o.GetGeneration()
 	})
 }
 
-// echoes are what the pass has written its object as, in order.
-func (p *pass) echoes() (out []inbox.Echo) {
+// echoes are what the reconcile has written its object as, in order.
+func (p *run) echoes() (out []inbox.Echo) {
 	for _, o := range p.answers {
 		out = append(out, inbox.EchoOf(p.Writer.Shown(o)))
 	}
 	return slices.Compact(out) // a write that changes nothing makes no version
 }
 
-// abandon is the place where a pass over an object gives up: it broke off, or its write has failed. What handlers did is remembered as far as
+// abandon is the place where a reconcile over an object gives up: it broke off, or its write has failed. What handlers did is remembered as far as
 // nothing of it is lost: those that wanted nothing of the object need not run again, unless they asked for it.
-func (p *pass) abandon(st State, err error) Result {
-	// No time has passed for handlers that the pass did not come to: the zero time keeps what they asked for. What others asked for in
-	// this pass holds also if they are to run once more: the write may have been made, and then they do not.
-	p.memory.Again = AlarmAgain(p.memory.Again, st.Jobs, Times{Ended: time.Now()}, false)
+func (p *run) abandon(st State, err error) Result {
+	// No time has passed for handlers that the reconcile did not come to: the zero time keeps what they asked for. What others asked for in
+	// this reconcile holds also if they are to run once more: the write may have been made, and then they do not.
+	p.memory.Again = alarmAgain(p.memory.Again, st.Jobs, Times{Ended: time.Now()}, false)
 	for _, j := range st.Jobs.Asking() {
 		p.void(j)
 	}

@@ -1,30 +1,31 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 )
 
 // replay lays what handlers want on the object as it is after a conflict. A handler's changes are sent only where its view and the
 // fields that it writes are unchanged. Otherwise the handler runs again.
-func (p *pass) replay(st State, live *unstructured.Unstructured, v verdict) (State, verdict) {
-	was, at := p.alsoFiltered(p.seen(st), st.Filtered...), p.alsoFiltered(p.bare(st, live), st.Filtered...)
+func (p *run) replay(st State, live *unstructured.Unstructured, v change) (State, change) {
+	was, at := p.alsoFiltered(st.Again(st.Known), st.Filtered...), p.alsoFiltered(p.bare(st, live), st.Filtered...)
 	void, moved := false, st.moved(live)
 	for _, j := range st.Jobs.Asking() {
 		holds := j.Holds(at.Look)
 		if moved {
-			repeats := p.repeats(j, j.Wants, at, was)
-			p.memory.Reads = p.memory.Reads || j.Blind && !repeats
-			holds = holds && repeats
-			was, _ = was.With(j.Wants, p.generation(), p.Now) // one that fails changes nothing
+			holds = holds && p.repeats(j, j.Wants, at, was)
+			if before, err := p.resolve(was.Current, j, j.Wants); err == nil {
+				was = was.With(before, p.generation(), p.Now)
+			}
 		}
 		if holds {
-			if next, err := at.With(j.Wants, p.generation(), p.Now); err == nil {
-				at = next
+			if now, err := p.resolve(at.Current, j, j.Wants); err == nil {
+				at = at.With(now, p.generation(), p.Now)
 				continue
 			}
 		}
@@ -44,32 +45,41 @@ func (p *pass) replay(st State, live *unstructured.Unstructured, v verdict) (Sta
 	return st, v
 }
 
-// repeats reports whether a handler's patch changes in one draft only the fields that it changed in an earlier one.
-func (p *pass) repeats(j *Job, wants *dsl.Patch, at, was Draft) bool {
-	if !at.Repeats(was, wants, p.generation(), p.Now) {
+// repeats reports whether a handler's patch changes in one draft only the fields that it changed in an earlier one, from the same
+// values to the same values; see [patch.Edit]. Conditions to take away do not count: the managedFields of the object that has them
+// say who set them.
+func (p *run) repeats(j *Attempt, wants *dsl.Patch, at, was Draft) bool {
+	bare := *wants
+	bare.Retired = nil
+	now, err := p.edit(at, j, &bare)
+	if err != nil {
 		return false
 	}
-	if !j.Blind {
-		return true
-	}
-	was.Whole = nil
-	return at.Repeats(was, wants, p.generation(), p.Now)
+	before, err := p.edit(was, j, &bare)
+	return err == nil && now.Repeats(before)
 }
 
-// seen returns the draft that the pass's first handler saw, with what the pass itself has written since.
-func (p *pass) seen(st State) Draft {
-	out := st.Again(st.Known)
-	if out.Whole = st.Entire; p.Rules.Spec.Cache == dsl.CacheLive && st.Entire == nil {
-		out.Whole = st.Known
+// edit returns what a handler's patch changes in a draft.
+func (p *run) edit(d Draft, j *Attempt, wants *dsl.Patch) (patch.Edit, error) {
+	made, err := p.resolve(d.Current, j, wants)
+	if err != nil {
+		return patch.Edit{}, err
 	}
-	return out
+	laid, _, _, err := patch.Lay(d.Current, made, p.generation(), p.Now)
+	return patch.Edit{Before: d.Current.Object, After: laid.Object}, err
+}
+
+// resolve returns a handler's patch without transformations; see [Rules.Resolve]. If no object is written, they do not run.
+func (p *run) resolve(o *unstructured.Unstructured, j *Attempt, wants *dsl.Patch) (*dsl.Patch, error) {
+	if p.Gone || p.resourceWide() {
+		return patch.ResolveMost(nil, wants, p.generation(), p.Now)
+	}
+	return p.Rules.Resolve(o, j.Reader.ID, wants, p.generation(), p.Now)
 }
 
 // bare returns a draft of the object in another state, without changes of handlers.
-func (p *pass) bare(st State, at *unstructured.Unstructured) Draft {
+func (p *run) bare(st State, at *unstructured.Unstructured) Draft {
 	out := p.looking(st, at)
-	if out.Patch = dsl.NewPatch(); p.Writer.Form.Whole() {
-		out.Whole = nil
-	}
+	out.Patch = dsl.NewPatch()
 	return out
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"iter"
@@ -18,9 +18,9 @@ type Report struct {
 	Name string
 	// Own is the feed of its objects, Children those of kinds of children, and Related those of related objects by the
 	// names of relations.
-	Own      *feed.Feed
-	Children []*feed.Feed
-	Related  iter.Seq2[string, *feed.Feed]
+	Own      *source.Source
+	Children []*source.Source
+	Related  iter.Seq2[string, *source.Source]
 	// Standers are its objects that are not ready.
 	Standers []ops.Standers
 	// Schedules are its schedules that fail, by their ids.
@@ -37,7 +37,7 @@ func (r Report) Checks(by, departed, running, daemons string) []ops.Check {
 		}
 	}
 	warn("departed/", departed)
-	r.Besides(func(what, name string, f *feed.Feed) { out = append(out, f.Check(what+r.Name+"/"+name, by)) })
+	r.EachOtherSource(func(what, name string, f *source.Source) { out = append(out, f.Check(what+r.Name+"/"+name, by)) })
 	warn("running/", running)
 	warn("daemons/", daemons)
 	for _, id := range slices.Sorted(maps.Keys(r.Schedules)) {
@@ -49,8 +49,8 @@ func (r Report) Checks(by, departed, running, daemons string) []ops.Check {
 	return out
 }
 
-// Besides calls a function with the feeds of children and related objects, what each brings in and its name.
-func (r Report) Besides(do func(what, name string, f *feed.Feed)) {
+// EachOtherSource calls a function with the feeds of children and related objects, what each brings in and its name.
+func (r Report) EachOtherSource(do func(what, name string, f *source.Source)) {
 	for _, f := range r.Children {
 		do("child/", f.Name().String(), f)
 	}
@@ -61,8 +61,8 @@ func (r Report) Besides(do func(what, name string, f *feed.Feed)) {
 
 // Stats is what metrics have of the resource, as far as its feeds know.
 func (r Report) Stats() ops.ResourceStats {
-	s := ops.ResourceStats{Resource: r.Name, Up: r.Own.Status().Phase == feed.Running, Feeds: map[string]bool{}}
+	s := ops.ResourceStats{Resource: r.Name, Up: r.Own.Status().Phase == source.Running, Feeds: map[string]bool{}}
 	s.Objects, s.LastEvent = r.Own.Stats()
-	r.Besides(func(what, name string, f *feed.Feed) { s.Feeds[what+name] = f.Status().Well() })
+	r.EachOtherSource(func(what, name string, f *source.Source) { s.Feeds[what+name] = f.Status().Well() })
 	return s
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"cmp"
@@ -13,14 +13,15 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// RetryRefused is the reason of the Event that says that the annotation names no handler of the object.
-const RetryRefused = "RetryRefused"
+// retryRefused is the reason of the Event that says that the annotation names no handler of the object.
+const retryRefused = "RetryRefused"
 
 // mostUnknown bounds the names of handlers that do not exist in a line and an Event, in bytes.
 const mostUnknown = 512
 
 // retry has handlers run now that a person has named: those that failed for good, fail, or wait. With "*" these are all.
-func (p *pass) retry(st State, ids string) State {
+// A handler that has succeeded is never one of them, so "*" on many objects repeats nothing that is done.
+func (p *run) retry(st State, ids string) State {
 	st.Retried = true
 	known, retried, idle := []string{}, []string{}, []string{}
 	all := strings.TrimSpace(ids) == "*"
@@ -58,5 +59,5 @@ func (p *pass) retry(st State, ids string) State {
 	}
 	text := cmp.Or(plain.Short(strings.Join(unknown, ", "), mostUnknown), "no handler")
 	message := fmt.Sprintf("The annotation %s names %s; the handlers are %s", p.Rules.Retry, text, strings.Join(known, ", "))
-	return st.noted(Note{Line: "annotation names a handler that does not exist", Warning: true, Values: []any{"unknown", text}, Action: "retry", Reason: RetryRefused, Message: message})
+	return st.noted(Note{Line: "annotation names a handler that does not exist", Warning: true, Values: []any{"unknown", text}, Action: "retry", Reason: retryRefused, Message: message})
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"cmp"
@@ -34,9 +34,9 @@ func ScheduleKey(handler string) cache.ObjectName {
 func IsSchedule(key cache.ObjectName) bool { return strings.HasPrefix(key.Name, schedulePrefix) }
 
 // scheduleOf returns the handler that the key is of, nil when it is an object's.
-func (s *Site) scheduleOf(key cache.ObjectName) *book.Handler {
+func (s *Controller) scheduleOf(key cache.ObjectName) *progress.Handler {
 	id, is := strings.CutPrefix(key.Name, schedulePrefix)
-	i := slices.IndexFunc(s.Rules.Schedules.Handlers, func(h book.Handler) bool { return is && h.ID == id })
+	i := slices.IndexFunc(s.Rules.Schedules.Handlers, func(h progress.Handler) bool { return is && h.ID == id })
 	if i < 0 {
 		return nil
 	}
@@ -44,9 +44,9 @@ func (s *Site) scheduleOf(key cache.ObjectName) *book.Handler {
 }
 
 // FailingSchedules returns the schedules that fail, by their ids.
-func (s *Site) FailingSchedules() map[string]ops.Stander {
+func (s *Controller) FailingSchedules() map[string]ops.Stander {
 	out := map[string]ops.Stander{}
-	for key, failing := range s.Box.Failing() {
+	for key, failing := range s.Inbox.Failing() {
 		if h := s.scheduleOf(key); h != nil {
 			out[h.ID] = failing
 		}
@@ -56,12 +56,12 @@ func (s *Site) FailingSchedules() map[string]ops.Stander {
 
 // runSchedule runs a handler for the resource as a whole when its time has come. The key that
 // remembers it lasts as long as the term, as that of objects does.
-func (s *Site) runSchedule(ctx context.Context, key cache.ObjectName, h book.Handler) (queue.Next, error) {
-	t := s.Box.Take(key)
+func (s *Controller) runSchedule(ctx context.Context, key cache.ObjectName, h progress.Handler) (queue.Next, error) {
+	t := s.Inbox.Take(key)
 	defer t.Close()
 	if t.Memory == nil {
-		t.Memory = NewMemory("")
-		t.Memory.Ticks = []Tick{FirstTickOf(h.Handler, time.Now(), false, nil)}
+		t.Memory = newMemory("")
+		t.Memory.Ticks = []Tick{firstTickOf(h.Handler, time.Now(), false, nil)}
 	}
 	m := t.Memory.Wake()
 	t.Keep(m)
@@ -75,7 +75,7 @@ func (s *Site) runSchedule(ctx context.Context, key cache.ObjectName, h book.Han
 		if s.Own.Listed("") != nil {
 			return queue.Next{}.Sooner(unsureLook, queue.Due), nil // it would take those that are missing for gone
 		}
-		st.Jobs = Jobs{j}
+		st.Jobs = Attempts{j}
 		var err error
 		if st, err = p.attempt(ctx, st, j); err != nil {
 			return queue.Next{}, err
@@ -84,15 +84,15 @@ func (s *Site) runSchedule(ctx context.Context, key cache.ObjectName, h book.Han
 	p.ledger.Abandon() // nothing of it is stored
 	st = p.windSchedule(p.alarm(st), h, j)
 	out := p.result(st, nil)
-	out.Stand, out.Stands = ops.Stand{Open: p.stand(st, []book.Handler{h}, false).Open}, true // there is no object to be counted
+	out.Stand, out.Stands = ops.Stand{Open: p.stand(st, []progress.Handler{h}, false).Open}, true // there is no object to be counted
 	return p.finish(t, out)
 }
 
 // windSchedule sets when the handler runs next.
-func (p *pass) windSchedule(st State, h book.Handler, j *Job) State {
+func (p *run) windSchedule(st State, h progress.Handler, j *Attempt) State {
 	ticks := p.memory.Ticks
 	if j != nil && j.Ran && j.Record.Done {
-		ticks[0] = TickAfter(ticks[0], h.Timing, p.Now, time.Now())
+		ticks[0] = tickAfter(ticks[0], h.Timing, p.Now, time.Now())
 	} else if ticks[0].Passed(p.Now) {
 		ticks[0] = ticks[0].Next(h.Timing, time.Now())
 	}
@@ -104,7 +104,7 @@ func (p *pass) windSchedule(st State, h book.Handler, j *Job) State {
 
 // scheduled returns what the handler has to do, nil when its time has not come. One that is to be
 // tried again is not run twice for what falls due meanwhile.
-func (p *pass) scheduled(r book.Handler, granted bool) *Job {
+func (p *run) scheduled(r progress.Handler, granted bool) *Attempt {
 	e := p.ledger.Entry(r)
 	switch {
 	case e.Try.Cause == "" || e.Try.Done:
@@ -124,13 +124,13 @@ func (p *pass) scheduled(r book.Handler, granted bool) *Job {
 }
 
 // withoutObject makes a request one for the resource as a whole.
-func (s *Site) withoutObject(request *dsl.Request, span *transport.Span) {
+func (s *Controller) withoutObject(request *dsl.Request, span *transport.Span) {
 	request.Objects, request.Related = s.objects(), s.Relations.None(errNoObject)
 	request.Events = events.Log{Log: request.Log, Attempt: span}
 }
 
 // objects returns all objects of the resource as the cache has them, sorted.
-func (s *Site) objects() []*unstructured.Unstructured {
+func (s *Controller) objects() []*unstructured.Unstructured {
 	out := []*unstructured.Unstructured{}
 	for _, o := range s.Own.Objects("") {
 		if s.Host.IsKey(o.GetNamespace(), o.GetName()) {

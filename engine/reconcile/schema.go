@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -34,9 +34,11 @@ var errRefused = errors.New("the API server does not take the condition")
 // ConditionsSchema knows whether one resource has conditions.
 type ConditionsSchema struct {
 	log     logr.Logger
-	catalog *catalog.Catalog
-	own     *feed.Feed
+	catalog *discovery.Catalog
+	own     *source.Source
 	outages *transport.Outages
+	// hidden: caches do not show which conditions there are, so none is offered.
+	hidden bool
 
 	mu     sync.Mutex
 	failed bool
@@ -48,9 +50,9 @@ type ConditionsSchema struct {
 }
 
 // NewConditionsSchema returns what knows the conditions of the resource of a feed. The catalog asks the API server whether the
-// schema has status.conditions.
-func NewConditionsSchema(log logr.Logger, c *catalog.Catalog, own *feed.Feed, outages *transport.Outages) *ConditionsSchema {
-	return &ConditionsSchema{log: log, catalog: c, own: own, outages: outages}
+// schema has status.conditions. Hidden: caches do not show the conditions.
+func NewConditionsSchema(log logr.Logger, c *discovery.Catalog, own *source.Source, outages *transport.Outages, hidden bool) *ConditionsSchema {
+	return &ConditionsSchema{log: log, catalog: c, own: own, outages: outages, hidden: hidden}
 }
 
 // Offered returns the patch with its offered conditions set where the resource has conditions, and without them
@@ -62,15 +64,17 @@ func (s *ConditionsSchema) Offered(ctx context.Context, p *dsl.Patch, set []meta
 		return p, nil
 	}
 	out := *p
-	out.Offered = nil
+	if out.Offered = nil; s.hidden {
+		return &out, nil
+	}
 	has, err := s.ask(ctx)
 	if err != nil && len(p.Offered) == 0 {
 		return p, nil
 	}
-	if err == nil && has.Lacks != "" {
+	if err == nil && has.Conditions.Lacks != "" {
 		out.Conditions = nil
 	}
-	if err != nil || !has.Kept {
+	if err != nil || !has.Conditions.Kept {
 		return &out, err
 	}
 	out.Conditions = slices.Clone(p.Conditions)
@@ -91,26 +95,26 @@ func (s *ConditionsSchema) WarnOfMissing(ctx context.Context) {
 
 // ask returns whether the resource has conditions; it has none if this process may not read the CRD. It logs once which
 // parts the schema of a CRD lacks.
-func (s *ConditionsSchema) ask(ctx context.Context) (has catalog.Conditions, err error) {
+func (s *ConditionsSchema) ask(ctx context.Context) (has discovery.Status, err error) {
 	s.mu.Lock()
 	wait := time.Until(s.after)
 	s.mu.Unlock()
 	if wait > 0 {
 		return has, nil
 	}
-	has, err = s.catalog.Conditions(ctx, s.own.Resource())
+	has, err = s.catalog.Status(ctx, s.own.Resource())
 	if err != nil && (!apierrors.IsForbidden(err) || s.outages.Away()) {
 		return has, fmt.Errorf("asking whether the resource has conditions: %w", err)
 	}
 	s.mu.Lock()
 	failed, lacked := s.failed, s.lacks
-	s.failed, s.lacks = err != nil, has.Lacks
+	s.failed, s.lacks = err != nil, has.Conditions.Lacks
 	if err != nil {
 		s.after = time.Now().Add(again)
 	}
 	s.mu.Unlock()
-	if has.Lacks != "" && has.Lacks != lacked {
-		s.log.Info("conditions are not written: the CRD would keep a part of each, or nothing", logmark.Warning, true, "reason", has.Lacks)
+	if lacks := has.Conditions.Lacks; lacks != "" && lacks != lacked {
+		s.log.Info("conditions are not written: the CRD would keep a part of each, or nothing", logmark.Warning, true, "reason", lacks)
 	}
 	switch {
 	case failed && err == nil:
@@ -121,17 +125,16 @@ func (s *ConditionsSchema) ask(ctx context.Context) (has catalog.Conditions, err
 	return has, nil
 }
 
-// takesFailing reports whether conditions of the engine's own are to be sent: the resource has conditions,
-// and the server took them lately. The error says why that is not known.
-func (s *ConditionsSchema) takesFailing(ctx context.Context) (bool, error) {
+// taken returns what of the engine's own is to be sent: what the resource's status has, and nothing if the server did not take it
+// lately. The error says why that is not known.
+func (s *ConditionsSchema) taken(ctx context.Context) (discovery.Status, error) {
 	s.mu.Lock()
 	refused := time.Until(s.refused) > 0
 	s.mu.Unlock()
 	if refused {
-		return false, errRefused
+		return discovery.Status{}, errRefused
 	}
-	has, err := s.ask(ctx)
-	return has.Kept, err
+	return s.ask(ctx)
 }
 
 // failingRefused notes that the server did not take one of them.
@@ -148,30 +151,39 @@ func (s *ConditionsSchema) failingRefused(err error) {
 		logmark.Warning, true, "conditions", Failing+", "+dsl.Ready, "error", err.Error())
 }
 
-// Write is [patch.Write] for a wish with conditions of the engine's own. Where the resource has no conditions, or the server
-// does not take them, all but these is written: they are not worth a pass that cannot be finished. Owed is set to whether they are
-// to be written later, where there are some to write.
+// Write is [patch.Write] for a wish with conditions of the engine's own, or with status.observedGeneration. Where the resource has no
+// such field, or the server does not take it, all but these is written: they are not worth a reconcile that cannot be finished. Owed is set
+// to whether they are to be written later, where there are some to write.
 func (s *ConditionsSchema) Write(ctx context.Context, t patch.Target, wish patch.Wish, owed *bool) (patch.Result, error) {
 	_, first := wish(t.Object)
-	if first.Condition == nil && len(first.Mended) == 0 && first.Ready == nil {
+	if first.Condition == nil && len(first.Mended) == 0 && first.Ready == nil && first.Observed == 0 {
 		return patch.Write(ctx, t, wish)
 	}
-	without := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		wanted, marks := wish(live)
-		marks.Condition, marks.Mended, marks.Ready = nil, nil, nil
-		return wanted, marks
+	has, err := s.taken(ctx)
+	if *owed = err != nil; has == (discovery.Status{}) {
+		return patch.Write(ctx, t, limited(wish, has))
 	}
-	takes, err := s.takesFailing(ctx)
-	if *owed = err != nil; !takes {
-		return patch.Write(ctx, t, without)
-	}
-	result, err := patch.Write(ctx, t, wish)
+	result, err := patch.Write(ctx, t, limited(wish, has))
 	if result.Status || result.Whole || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return result, err
 	}
-	bare, again := patch.Write(ctx, t, without)
+	bare, again := patch.Write(ctx, t, limited(wish, discovery.Status{}))
 	if *owed = again == nil; *owed {
 		s.failingRefused(err)
 	}
 	return bare, again
+}
+
+// limited returns a wish without the fields that a status does not have.
+func limited(wish patch.Wish, has discovery.Status) patch.Wish {
+	return func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		wanted, marks := wish(live)
+		if !has.Conditions.Kept {
+			marks.Condition, marks.Mended, marks.Ready = nil, nil, nil
+		}
+		if !has.Generation {
+			marks.Observed = 0
+		}
+		return wanted, marks
+	}
 }

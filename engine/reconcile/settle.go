@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -20,21 +20,21 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// verdict is what a pass has come to, beside what its handlers want.
-type verdict struct {
+// change is what a reconcile has come to, beside what its handlers want.
+type change struct {
 	// marks are what is written for the engine itself.
 	marks patch.Marks
 	Finalization
 	// behind: a handler has not seen what others have done to the object after it.
 	behind bool
-	// rerun are handlers that the next pass runs for what others have written to children in this one.
+	// rerun are handlers that the next reconcile runs for what others have written to children in this one.
 	rerun []string
 	// vanished: the object was gone when it was to be written.
 	vanished bool
 }
 
-// sweep takes away children that no handler has any more, once all handlers are through.
-func (p *pass) sweep(ctx context.Context, st State) (State, error) {
+// prune takes away children that no handler has any more, once all handlers are through.
+func (p *run) prune(ctx context.Context, st State) (State, error) {
 	p.publish(st)
 	if st.Searched = true; p.Deletion != "" {
 		return p.endChildren(ctx, st)
@@ -44,7 +44,7 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 	if again := p.family.Reclaim(ctx, transport.NewSpan(p.Host.Held), st.Current); again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Due)
 	}
-	failed := func(r book.Handler) bool { return st.Jobs.Record(r, p.ledger.Entry(r)).Failed }
+	failed := func(r progress.Handler) bool { return st.Jobs.Record(r, p.ledger.Entry(r)).Failed }
 	if !st.through() || slices.ContainsFunc(p.Rules.Readers, failed) {
 		p.memory.Sweep.Missed(p.Changes.Child)
 		return st, nil
@@ -52,7 +52,7 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 	seen := st.Draft
 	unsure := func(handler int) bool {
 		r := p.Rules.Readers[handler]
-		return p.sees(seen, r, AskFor(r.Handler)).Err != nil
+		return p.askFilters(seen, r, askFor(r.Handler)).Err != nil
 	}
 	again, err := p.family.Sweep(ctx, transport.NewSpan(p.Host.Held), p.Changes.Child, st.Current, unsure)
 	if again > 0 {
@@ -64,10 +64,10 @@ func (p *pass) sweep(ctx context.Context, st State) (State, error) {
 // endChildren deletes or releases children before the object goes, once all delete handlers are through. It does so also for an
 // object that another finalizer holds and that lacks the operator's: somebody has overwritten it, or taken it off. No delete
 // handler runs for such an object any more, so one that has failed for good keeps nothing.
-func (p *pass) endChildren(ctx context.Context, st State) (State, error) {
+func (p *run) endChildren(ctx context.Context, st State) (State, error) {
 	lacks := !p.Gone && !p.finalizer()
 	over := p.memory.Finalized && (p.Gone || lacks)
-	holdsUp := func(r book.Handler) bool { return p.holdsUp(st.Draft, r) }
+	holdsUp := func(r progress.Handler) bool { return p.holdsUp(st.Draft, r) }
 	if over || st.Jobs.Open(p.Gone) || p.daemonsEnd() || p.filters.Unsure() || !lacks && slices.ContainsFunc(p.Rules.Readers, holdsUp) {
 		return st, nil
 	}
@@ -87,31 +87,31 @@ func (p *pass) endChildren(ctx context.Context, st State) (State, error) {
 
 // heldNote says on the object that its deletion waits, because children could not be seen or taken away for the second time. It is
 // nil where that is not to be said.
-func (p *pass) heldNote(err error) *Note {
-	if err == nil || p.Gone || !p.memory.Troubles.Has(Itself) || p.Host.Covered(err) || feed.Unanswered(err) || apierrors.IsConflict(err) {
+func (p *run) heldNote(err error) *Note {
+	if err == nil || p.Gone || !p.memory.Troubles.Has(Itself) || p.Host.Covered(err) || source.Unanswered(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return &Note{Action: "children", Reason: "DeletionHeld", Message: "Deletion is held: " + err.Error()}
 }
 
 // holdsUp reports whether a handler that has failed for good keeps a deletion from going on.
-func (p *pass) holdsUp(d Draft, r book.Handler) bool {
+func (p *run) holdsUp(d Draft, r progress.Handler) bool {
 	if !r.On(dsl.Delete) || r.Release {
 		return false
 	}
 	e := p.ledger.Entry(r)
-	return e.DeleteDone(p.Deletion) && e.Try.Failed && !e.Try.Ended && p.sees(d, r, dsl.Delete).Keeps()
+	return e.DeleteDone(p.Deletion) && e.Try.Failed && !e.Try.Ended && p.askFilters(d, r, dsl.Delete).Keeps()
 }
 
 // settle turns outcomes into what is to be stored.
-func (p *pass) settle(st State) (State, verdict) {
+func (p *run) settle(st State) (State, change) {
 	p.publish(st)
-	failed := slices.ContainsFunc(p.Rules.Readers, func(r book.Handler) bool { return p.holdsUp(st.Draft, r) })
+	failed := slices.ContainsFunc(p.Rules.Readers, func(r progress.Handler) bool { return p.holdsUp(st.Draft, r) })
 	if p.family.Applied() {
 		p.filters.Reset()
 	}
 	living := p.Deletion == ""
-	out := verdict{Finalization: Settle(Ending{
+	out := change{Finalization: Settle(Ending{
 		Gone: p.Gone, Deleted: !living, Finalizer: p.finalizer(), Wanted: living && p.wantsFinalizer(st.Draft),
 		Open: st.Jobs.Open(p.Gone) || p.daemonsEnd(), Failed: failed, Unsure: p.filters.Unsure() || !st.Searched,
 	})}
@@ -126,7 +126,7 @@ func (p *pass) settle(st State) (State, verdict) {
 	}
 	if p.stores(out) {
 		retries, again := st.Jobs.Retries()
-		stored := book.Draft{Look: st.Look, Wanted: st.Patch, Finalizer: out.Add, Retries: retries, Again: again}
+		stored := progress.Draft{Look: st.Look, Wanted: st.Patch, Finalizer: out.Add, Retries: retries, Again: again}
 		if wait := p.ledger.Save(stored, &out.marks); wait > 0 {
 			st.Due = st.Due.Sooner(wait, queue.Due)
 		}
@@ -143,20 +143,22 @@ func (p *pass) settle(st State) (State, verdict) {
 	if p.keepsReady() {
 		st, out.marks.Ready = p.readiness(st)
 	}
+	out.marks.Observed = p.observedGeneration(st)
+	out.marks.ObservedAlone = st.endedWith(out)
 	return st, out
 }
 
-// stores reports whether the book may be worth storing. It is not where the object goes: handlers of objects that live run for it no
+// stores reports whether the progress may be worth storing. It is not where the object goes: handlers of objects that live run for it no
 // more, so of one that a handler has just deleted nothing is to be known.
-func (p *pass) stores(v verdict) bool {
+func (p *run) stores(v change) bool {
 	if p.Deletion == "" {
 		return !p.deleted.Load()
 	}
 	return !p.Gone && !v.Remove
 }
 
-// settleLiving finds the handlers that the next pass runs for what others have done in this one.
-func (p *pass) settleLiving(st State, out verdict) (State, verdict) {
+// settleLiving finds the handlers that the next reconcile runs for what others have done in this one.
+func (p *run) settleLiving(st State, out change) (State, change) {
 	out.rerun = st.Jobs.Rerun(p.Rules.Readers, p.family.Writes())
 	if out.behind = p.behind(st); out.behind || len(out.rerun) > 0 {
 		st.Due = st.Due.AtOnce()
@@ -170,14 +172,14 @@ func (p *pass) settleLiving(st State, out verdict) (State, verdict) {
 }
 
 // behind reports whether a handler has not seen what those after it have done to the object.
-func (p *pass) behind(st State) bool {
-	return len(st.Jobs.Asking()) > 0 && slices.ContainsFunc(st.Jobs, func(j *Job) bool {
+func (p *run) behind(st State) bool {
+	return len(st.Jobs.Asking()) > 0 && slices.ContainsFunc(st.Jobs, func(j *Attempt) bool {
 		return j.Ran && j.Left != st.Look.Digest(j.Reader.View) &&
 			p.ledger.Entry(j.Reader).Due(j.Reader.Handler, p.ledger.Facts(j.Reader, st.Look)) != ""
 	})
 }
 
-// Ending is what is known at the end of a pass of the handlers that are to see its object off.
+// Ending is what is known at the end of a reconcile of the handlers that are to see its object off.
 type Ending struct {
 	// Gone: the object is gone from sight. Deleted: it is gone, or is being deleted.
 	Gone, Deleted bool
@@ -210,8 +212,8 @@ func Settle(e Ending) Finalization {
 	return Finalization{Add: e.Wanted && !e.Finalizer, Remove: !e.Wanted && e.Finalizer}
 }
 
-// Rerun names the handlers that the next pass runs for children that others have written in this one, after them.
-func (js Jobs) Rerun(readers []book.Handler, writes []children.Write) (out []string) {
+// Rerun names the handlers that the next reconcile runs for children that others have written in this one, after them.
+func (js Attempts) Rerun(readers []progress.Handler, writes []children.Write) (out []string) {
 	for _, w := range writes {
 		for _, r := range readers {
 			since := js[min(w.Turn, len(js)):].Of(r)
@@ -224,8 +226,8 @@ func (js Jobs) Rerun(readers []book.Handler, writes []children.Write) (out []str
 }
 
 // Retries reports whether some job is to be tried again for what is stored. Latest is when the latest of those is that
-// were tried in this pass.
-func (js Jobs) Retries() (some bool, latest time.Time) {
+// were tried in this reconcile.
+func (js Attempts) Retries() (some bool, latest time.Time) {
 	for _, j := range js {
 		if !j.retries() {
 			continue
@@ -239,7 +241,7 @@ func (js Jobs) Retries() (some bool, latest time.Time) {
 }
 
 // retries reports whether the job is to be tried again for what is stored.
-func (j *Job) retries() bool {
+func (j *Attempt) retries() bool {
 	if j.Record.Done || !j.Ran && j.Record.Attempts == 0 && !j.Record.Waiting {
 		return false
 	}
@@ -248,8 +250,8 @@ func (j *Job) retries() bool {
 
 // Open reports whether some handler that is to see the object off is not finished, and may run still. Gone: the object is gone
 // from sight.
-func (js Jobs) Open(gone bool) bool {
-	return slices.ContainsFunc(js, func(j *Job) bool {
+func (js Attempts) Open(gone bool) bool {
+	return slices.ContainsFunc(js, func(j *Attempt) bool {
 		return (j.Cause == dsl.Delete || gone && j.Cause == dsl.Event) && !j.Record.Done && !j.Barred
 	})
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 )
 
 // around says what is to be known beside the handlers: of children, machines and the deletion.
-func (p *pass) around(a *why.Answer, out Result) {
+func (p *run) around(a *why.Answer, out Result) {
 	members := p.family.Members()
 	for _, m := range members {
 		a.Children = append(a.Children, p.childAccount(m))
@@ -55,7 +55,7 @@ func rank(c why.Child) int {
 }
 
 // childAccount says how a child is.
-func (p *pass) childAccount(m children.Member) why.Child {
+func (p *run) childAccount(m children.Member) why.Child {
 	out := why.Child{Kind: m.Kind.Kind, Namespace: m.Namespace, Name: m.Name, Handler: m.Spec.Handler, As: m.Spec.Name, By: "reference"}
 	if m.Recorded {
 		out.By = "record"
@@ -75,7 +75,7 @@ func (p *pass) childAccount(m children.Member) why.Child {
 }
 
 // deletionAccount says what holds the deletion.
-func (p *pass) deletionAccount(a *why.Answer, out Result, members []children.Member) {
+func (p *run) deletionAccount(a *why.Answer, out Result, members []children.Member) {
 	d := a.Deletion
 	if at := slices.IndexFunc(d.Finalizers, p.ownFinalizer); at >= 0 {
 		d.Own = d.Finalizers[at]
@@ -93,7 +93,7 @@ func (p *pass) deletionAccount(a *why.Answer, out Result, members []children.Mem
 }
 
 // heldByHandlers are the daemons and handlers that hold the deletion. Those that wait for others are apart.
-func (p *pass) heldByHandlers(out Result) (held, waiting []string) {
+func (p *run) heldByHandlers(out Result) (held, waiting []string) {
 	for _, r := range p.Rules.Daemons {
 		if at := p.Daemons.Account(p.Key, r.Handler); at.Runs && !at.Late && !r.NoFinalizer {
 			held = append(held, "daemon "+r.ID+", which has not ended")
@@ -141,7 +141,7 @@ func finalizersOf(m children.Member) string {
 }
 
 // holding says how a handler holds the deletion; empty where it does not.
-func (p *pass) holding(out Result, r book.Handler) string {
+func (p *run) holding(out Result, r progress.Handler) string {
 	if p.holdsUp(p.published.Draft, r) {
 		return fmt.Sprintf("handler %s, which failed for good: %s", r.ID, p.ledger.Entry(r).Try.Message)
 	}
@@ -158,7 +158,7 @@ func (p *pass) holding(out Result, r book.Handler) string {
 }
 
 // daemonAccount says of a daemon whether it runs.
-func (p *pass) daemonAccount(r book.Handler) why.Handler {
+func (p *run) daemonAccount(r progress.Handler) why.Handler {
 	at := p.Daemons.Account(p.Key, r.Handler)
 	out := why.Handler{ID: r.ID, Daemon: true, Clauses: r.Explain(p.askedAbout(r))}
 	says := "does not run"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"math/rand/v2"
@@ -36,9 +36,9 @@ type stillness struct {
 	from time.Time
 }
 
-// FirstTick returns the first run. What a process finds at its start is spread over the period, or it would
+// firstTick returns the first run. What a process finds at its start is spread over the period, or it would
 // come together for ever after; what is new has a whole period before it.
-func FirstTick(t *dsl.Timing, now time.Time, isNew bool) Tick {
+func firstTick(t *dsl.Timing, now time.Time, isNew bool) Tick {
 	switch {
 	case t.Cron != "":
 		return cronTick(t, now)
@@ -53,8 +53,8 @@ func FirstTick(t *dsl.Timing, now time.Time, isNew bool) Tick {
 	return Tick{due: at, grid: at}
 }
 
-// DelayedTick is FirstTick for a handler that says how long after the first look at its object that is.
-func DelayedTick(t *dsl.Timing, now time.Time, delay time.Duration) Tick {
+// delayedTick is firstTick for a handler that says how long after the first look at its object that is.
+func delayedTick(t *dsl.Timing, now time.Time, delay time.Duration) Tick {
 	from := now.Add(delay)
 	switch {
 	case t.Cron != "":
@@ -196,9 +196,9 @@ func randUpTo(most time.Duration) time.Duration {
 	return rand.N(most + 1)
 }
 
-// NextResync returns when an object is due for its next resync, nil where there is no period. The first period is drawn at
+// nextResync returns when an object is due for its next resync, nil where there is no period. The first period is drawn at
 // random, so that objects listed together do not come back together.
-func NextResync(period time.Duration, now time.Time, first bool) *time.Time {
+func nextResync(period time.Duration, now time.Time, first bool) *time.Time {
 	if period <= 0 {
 		return nil
 	}

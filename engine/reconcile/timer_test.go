@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"testing"
@@ -55,12 +55,12 @@ func TestRunsAreCountedFromTheGrid(t *testing.T) {
 func TestTheFirstRun(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	timing := &dsl.Timing{Every: time.Hour, Jitter: -1}
-	if got := FirstTick(timing, now, true).Due().Sub(now); got != time.Hour {
+	if got := firstTick(timing, now, true).Due().Sub(now); got != time.Hour {
 		t.Errorf("a new object's timer runs after %v, want an hour", got)
 	}
 	halves := [2]int{}
 	for range 200 {
-		after := FirstTick(timing, now, false).Due().Sub(now)
+		after := firstTick(timing, now, false).Due().Sub(now)
 		if after < 0 || after >= time.Hour {
 			t.Fatalf("it runs after %v", after)
 		}
@@ -76,7 +76,7 @@ func TestIdle(t *testing.T) {
 	begin := time.Unix(1_000_000, 0)
 	at := func(s int) time.Time { return begin.Add(time.Duration(s) * time.Second) }
 	timing := &dsl.Timing{Idle: time.Minute, Jitter: -1}
-	k, changed := FirstTick(timing, begin, true).Look(timing, "a", begin)
+	k, changed := firstTick(timing, begin, true).Look(timing, "a", begin)
 	if !changed || k.Fires(timing, at(59)) || !k.Fires(timing, at(60)) {
 		t.Errorf("changed %v, due %v: want it to fire a minute after it was seen first", changed, k.Due())
 	}

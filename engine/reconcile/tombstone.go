@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const inheritedLook = 30 * time.Second
 
 // finalize runs the delete handlers of the turn's objects that are gone already. Those that are not finished are left
 // in the turn; it returns when they are due.
-func (s *Site) finalize(ctx context.Context, key cache.ObjectName, t *Turn) (next queue.Next, err error) {
+func (s *Controller) finalize(ctx context.Context, key cache.ObjectName, t *Batch) (next queue.Next, err error) {
 	if slices.Contains(t.Granted, Itself) {
 		for _, d := range t.Gone {
 			d.LookNow() // what was missing may have been the right to look
@@ -36,7 +36,7 @@ func (s *Site) finalize(ctx context.Context, key cache.ObjectName, t *Turn) (nex
 			continue
 		}
 		if d.Memory == nil {
-			d.Memory = NewMemory(d.Object.GetUID())
+			d.Memory = newMemory(d.Object.GetUID())
 		}
 		d.Memory.Wake()
 		if s.finalized(ctx, key, d) {
@@ -54,7 +54,7 @@ func (s *Site) finalize(ctx context.Context, key cache.ObjectName, t *Turn) (nex
 			return next, err
 		}
 		if d.Memory == t.Memory { // should a selector bring it back, it is a new object
-			t.Memory = NewMemory(d.Memory.UID)
+			t.Memory = newMemory(d.Memory.UID)
 			t.Memory.Writes = d.Memory.Writes
 		}
 		if !d.Memory.Finalized && due.After > 0 {
@@ -66,7 +66,7 @@ func (s *Site) finalize(ctx context.Context, key cache.ObjectName, t *Turn) (nex
 }
 
 // forgetGone ends what is known of a key that has no object. It reports whether the object is known to be gone.
-func (s *Site) forgetGone(key cache.ObjectName, t *Turn) (gone bool) {
+func (s *Controller) forgetGone(key cache.ObjectName, t *Batch) (gone bool) {
 	if s.Rules.Deletes && t.Memory != nil && !deleted(t) {
 		t.Keep(t.Memory) // the cache is ahead of the inbox: the deletion is on its way
 		t.Handled()
@@ -83,7 +83,7 @@ func (s *Site) forgetGone(key cache.ObjectName, t *Turn) (gone bool) {
 }
 
 // deleted reports whether the turn has the deletion of the object that is remembered.
-func deleted(t *Turn) bool {
+func deleted(t *Batch) bool {
 	return slices.ContainsFunc(t.Gone, func(d *Tombstone) bool {
 		uid := d.Object.GetUID()
 		return uid == t.Memory.UID || uid == "" // only the name may be known of an object whose deletion the watch did not show
@@ -91,11 +91,11 @@ func deleted(t *Turn) bool {
 }
 
 // finalized reports whether nothing is to be done for an object that is gone.
-func (s *Site) finalized(ctx context.Context, key cache.ObjectName, d *Tombstone) bool {
+func (s *Controller) finalized(ctx context.Context, key cache.ObjectName, d *Tombstone) bool {
 	return d.Memory.Finalized && (d.EventHandled || !s.Rules.Events) || d.Inherited && s.letGo(ctx, key, d)
 }
 
-// changesOf are those of a pass over an object that is gone. Handlers of events hear of it once.
+// changesOf are those of a reconcile over an object that is gone. Handlers of events hear of it once.
 func changesOf(d *Tombstone, child bool) inbox.Changes {
 	out := inbox.Changes{Child: child}
 	if !d.EventHandled {
@@ -104,13 +104,13 @@ func changesOf(d *Tombstone, child bool) inbox.Changes {
 	return out
 }
 
-// runGone is a pass over an object that is gone already.
-func (s *Site) runGone(ctx context.Context, key cache.ObjectName, d *Tombstone, come inbox.Changes) (queue.Next, error) {
+// runGone is a reconcile over an object that is gone already.
+func (s *Controller) runGone(ctx context.Context, key cache.ObjectName, d *Tombstone, come inbox.Changes) (queue.Next, error) {
 	last := s.Own.Tree(d.Object)
 	if s.Writer.Renamer.Finds(last) {
 		last = s.Writer.Renamer.Renamed(last)
 	}
-	p := s.open(Input{Key: key, Object: last, Gone: true, Deletion: book.Deletion(last, true), Now: time.Now(), Changes: come}, d.Memory)
+	p := s.open(Input{Key: key, Object: last, Gone: true, Deletion: progress.Deletion(last, true), Now: time.Now(), Changes: come}, d.Memory)
 	out := p.run(ctx, queue.Next{})
 	p.Observer.Passed(p, out)
 	if out.Err == nil && (p.memory.Finalized || out.Due.After <= 0) {
@@ -121,7 +121,7 @@ func (s *Site) runGone(ctx context.Context, key cache.ObjectName, d *Tombstone, 
 
 // back reports whether the cache shows the object: it only was out of sight, and what is remembered
 // of it holds on.
-func (s *Site) back(key cache.ObjectName, d *Tombstone, t *Turn) bool {
+func (s *Controller) back(key cache.ObjectName, d *Tombstone, t *Batch) bool {
 	there, found := s.Own.Get(key)
 	if !found || there.GetUID() != d.Object.GetUID() && d.Object.GetUID() != "" {
 		return false
@@ -138,7 +138,7 @@ func (s *Site) back(key cache.ObjectName, d *Tombstone, t *Turn) bool {
 
 // letGo reports whether an earlier leader has let an object go that left before this term, or whether it is gone by now: its delete
 // handlers do not run again then. Where that cannot be read, the object stays inherited.
-func (s *Site) letGo(ctx context.Context, key cache.ObjectName, d *Tombstone) bool {
+func (s *Controller) letGo(ctx context.Context, key cache.ObjectName, d *Tombstone) bool {
 	if s.Own.Absent() {
 		return true
 	}
@@ -154,7 +154,7 @@ func (s *Site) letGo(ctx context.Context, key cache.ObjectName, d *Tombstone) bo
 
 // prove returns how long to wait before the delete handlers of an object may run; zero when they may now. Of a
 // deletion that the watch did not show, the API server is asked first.
-func (s *Site) prove(ctx context.Context, key cache.ObjectName, d *Tombstone) time.Duration {
+func (s *Controller) prove(ctx context.Context, key cache.ObjectName, d *Tombstone) time.Duration {
 	if d.Inherited {
 		return inheritedLook
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,7 +12,7 @@ import (
 )
 
 // publish shows a state to code that runs while the step waits: a handler, or a write.
-func (p *pass) publish(st State) {
+func (p *run) publish(st State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.published = st
@@ -20,7 +20,7 @@ func (p *pass) publish(st State) {
 
 // Undecided names a handler, other than but, that may want a child of a kind and has not said so yet. It is empty when all
 // have: a handler that has succeeded since the last change has applied the children that it wants.
-func (p *pass) Undecided(but string, kind schema.GroupKind) (handler string) {
+func (p *run) Undecided(but string, kind schema.GroupKind) (handler string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range p.Rules.Readers {
@@ -31,8 +31,8 @@ func (p *pass) Undecided(but string, kind schema.GroupKind) (handler string) {
 	return ""
 }
 
-// unsaid reports whether a handler is due in this pass and not through, has failed, or has a filter that cannot be asked.
-func (p *pass) unsaid(st State, r book.Handler) bool {
+// unsaid reports whether a handler is due in this reconcile and not through, has failed, or has a filter that cannot be asked.
+func (p *run) unsaid(st State, r progress.Handler) bool {
 	if j := st.Jobs.Of(r); j != nil {
 		return !j.Through()
 	}
@@ -47,7 +47,7 @@ func (p *pass) unsaid(st State, r book.Handler) bool {
 	}
 	_, c := Decide(r.Handler, e, s)
 	if c == "" {
-		c = AskFor(r.Handler)
+		c = askFor(r.Handler)
 		if sees, err := p.asks(st.Draft, r, c); !sees || err != nil {
 			return err != nil
 		}

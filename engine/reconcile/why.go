@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// Reason is why a handler ran in a pass, or why not.
+// Reason is why a handler ran in a reconcile, or why not.
 type Reason string
 
-// The reasons for which a handler of a pass runs, or does not. A new one is a row here, and a Why in the State of the step that finds it
+// The reasons for which a handler of a reconcile runs, or does not. A new one is a row here, and a Why in the State of the step that finds it
 // out: decide, for what is due and seen, or postponed, for what waits.
 const (
 	// HasRun: the handler ran for Cause.
@@ -37,7 +37,7 @@ const (
 	// NotChosen: the resource's lifecycle chose other handlers.
 	NotChosen Reason = "NotChosen"
 	// Unheard: the handler reads what came of one declared after it, which this process does not know yet. Detail names that.
-	Unheard Reason = "Unheard"
+	OutcomeMissing Reason = "Unheard"
 	// DaemonsFirst: the object is being deleted, and its daemons have not ended.
 	DaemonsFirst Reason = "DaemonsFirst"
 	// NotYet: the handler has nothing else to do, and its time has not come.
@@ -48,14 +48,14 @@ const (
 	ToRun Reason = "ToRun"
 )
 
-// The reasons for which a pass over an object does not begin, so no handler of it runs. A new one is a row here, and a call of
-// Site.idle in Site.Run or runLiving, which find it out before the pass is opened.
+// The reasons for which a reconcile over an object does not begin, so no handler of it runs. A new one is a row here, and a call of
+// Site.idle in Site.Run or runLiving, which find it out before the reconcile is opened.
 const (
 	// CacheBehind: the cache does not show this operator's own writes yet. Their events wake the key.
 	CacheBehind Reason = "CacheBehind"
 	// BreakerOpen: the object's passes wrote again and again. The next one waits.
 	BreakerOpen Reason = "BreakerOpen"
-	// MemoryShort: other passes hold the memory that the pass takes.
+	// MemoryShort: other reconciles hold the memory that the reconcile takes.
 	MemoryShort Reason = "MemoryShort"
 	// Paused: the object, its namespace or the operator is paused. Detail is the reason.
 	Paused Reason = "Paused"
@@ -63,7 +63,7 @@ const (
 	ScopeLeft Reason = "ScopeLeft"
 )
 
-// Why says of one handler why it ran in a pass, or why not.
+// Why says of one handler why it ran in a reconcile, or why not.
 type Why struct {
 	Handler string
 	// Cause is what it ran for, or would run for; empty where nothing is due.
@@ -81,9 +81,9 @@ func (w Why) String() string {
 	return fmt.Sprintf("%s: %s", w.Reason, w.Detail)
 }
 
-// Reasons says of each of a resource's handlers, in their order, why it ran in the pass, or why not. The reason is empty where the
-// pass broke off before it came to the handler.
-func (r Result) Reasons(readers []book.Handler) []Why {
+// Reasons says of each of a resource's handlers, in their order, why it ran in the reconcile, or why not. The reason is empty where the
+// reconcile broke off before it came to the handler.
+func (r Result) Reasons(readers []progress.Handler) []Why {
 	rest := NothingDue
 	if r.Err != nil || r.Vanished {
 		rest = ""

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -15,12 +15,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
 	"github.com/handwerk-dev/handwerk/engine/cluster/backoff"
-	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
 const (
-	// passBackoff and passBackoffMost bound the wait after a pass that could not be finished.
+	// passBackoff and passBackoffMost bound the wait after a reconcile that could not be finished.
 	passBackoff     = 500 * time.Millisecond
 	passBackoffMost = 5 * time.Minute
 	// passRefusedMost bounds it where a right was missing that passes alone know of, or a policy refused: no event wakes
@@ -28,21 +27,19 @@ const (
 	passRefusedMost = time.Minute
 )
 
-// errParked says that a pass did not begin, because the cache is behind this operator's writes; errCaughtUp that it was
+// errParked says that a reconcile did not begin, because the cache is behind this operator's writes; errCaughtUp that it was
 // so, and is not any more.
 var (
 	errParked   = errors.New("the cache is behind the operator's own writes")
 	errCaughtUp = errors.New("the cache was behind the operator's own writes")
 )
 
-// ErrShort ends a pass that did not begin because others hold the memory that it takes. Its key is queued when there is enough.
-var ErrShort = errors.New("other passes hold the memory that it takes")
+// errShort ends a reconcile that did not begin because others hold the memory that it takes. Its key is queued when there is enough.
+var errShort = errors.New("other passes hold the memory that it takes")
 
 // Worker works on the keys of one resource. All fields are required.
 type Worker struct {
-	*Site
-	// Trim gives memory back once many passes have ended.
-	Trim *ops.Trimmer
+	*Controller
 }
 
 // Work takes keys until the queue is shut down. Several of these run; the queue never gives one key to two of them.
@@ -57,7 +54,7 @@ func (w Worker) Work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
 	}
 }
 
-// handle runs one pass and decides when the key is due next.
+// handle runs one reconcile and decides when the key is due next.
 func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
 	end := w.Running.Begin(key)
 	if q.OnlyAsked(key) {
@@ -67,11 +64,10 @@ func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], ke
 	}
 	next, err := w.Run(ctx, key)
 	end()
-	w.Trim.Passed()
 	switch {
 	case ctx.Err() != nil:
 		// Leadership or the process is ending: whoever works next looks at everything again.
-	case errors.Is(err, errParked), errors.Is(err, ErrShort):
+	case errors.Is(err, errParked), errors.Is(err, errShort):
 		// What was due besides, as for an object of this key that is gone, does not wait for the cache.
 		next = next.Sooner(inbox.Patience, queue.Due)
 		q.AddAfter(key, next.Class, next.After)
@@ -87,11 +83,11 @@ func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], ke
 	}
 }
 
-// unfinished counts a pass that could not be finished, says so, and returns how long the key waits. An error that is logged
+// unfinished counts a reconcile that could not be finished, says so, and returns how long the key waits. An error that is logged
 // once for all is not logged again, nor a conflict that passes.
 func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
 	w.passRefused(key, err)
-	before, m := w.Box.Failed(key, err, NewMemory)
+	before, m := w.Inbox.Failed(key, err, newMemory)
 	defer m.Wake().Sleep()
 	wait = min(passBackoff<<min(before, 12), passBackoffMost)
 	if backoff.Refused(err) {
@@ -99,7 +95,7 @@ func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration)
 	}
 	wait += rand.N(wait / 5)
 	conflict := apierrors.IsConflict(err)
-	named := !w.Host.Logged(err) && (!conflict || before+1 >= ManyFailures)
+	named := !w.Host.Logged(err) && (!conflict || before+1 >= manyFailures)
 	f := attempt.Failure{
 		Log: w.Observer.Log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String()),
 		Key: key, Err: err, Line: "pass could not be finished",
@@ -108,15 +104,15 @@ func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration)
 	}
 	if !named {
 		m.Troubles.Failed(Itself, false)
-		f.Whisper()
+		f.LogVerbose()
 		return wait
 	}
 	m.Troubles.Say(w.Observer.Texts, Itself, f)
 	return wait
 }
 
-// Park puts a key aside until the cache has caught up. The error is what its pass is to end with.
-func Park(t *Turn, m *Memory) error {
+// Park puts a key aside until the cache has caught up. The error is what its reconcile is to end with.
+func Park(t *Batch, m *ObjectState) error {
 	if t.Park(&m.Writes) {
 		return errParked
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -15,16 +15,16 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// write sends what the pass has come to, and returns what it has come to then. An object that is gone is no error.
-func (p *pass) write(ctx context.Context, st State, v verdict) (State, verdict, error) {
+// write sends what the reconcile has come to, and returns what it has come to then. An object that is gone is no error.
+func (p *run) write(ctx context.Context, st State, v change) (State, change, error) {
 	if p.Rules.Echoes {
-		p.Box.Writing(p.Key)
+		p.Inbox.Writing(p.Key)
 	}
 	var err error
 	if p.Gone {
 		st, err = p.release(ctx, st, v.marks)
 	} else if st, v, err = p.writeFrom(ctx, st, p.family.Base(), v); err != nil && patch.Refused(err) && !st.Patch.Empty() {
-		st, v, err = p.blame(ctx, st, err)
+		st, v, err = p.findRejected(ctx, st, err)
 	}
 	if errors.Is(err, patch.ErrGone) {
 		v.vanished, err = true, nil
@@ -36,10 +36,10 @@ func (p *pass) write(ctx context.Context, st State, v verdict) (State, verdict, 
 }
 
 // writeFrom is write for an object as it is known.
-func (p *pass) writeFrom(ctx context.Context, st State, base *unstructured.Unstructured, v verdict) (State, verdict, error) {
+func (p *run) writeFrom(ctx context.Context, st State, base *unstructured.Unstructured, v change) (State, change, error) {
 	if !st.Patch.Empty() {
 		var err error
-		if st, base, err = p.complete(ctx, st, base); err != nil {
+		if base, err = p.withManagers(ctx, st, base); err != nil {
 			return st, v, err
 		}
 	}
@@ -66,100 +66,18 @@ func (p *pass) writeFrom(ctx context.Context, st State, base *unstructured.Unstr
 	return st, v, err
 }
 
-// complete returns the object that a write is worked out from: read, where the cache lacks a part of it that counts, or who set a
-// condition.
-func (p *pass) complete(ctx context.Context, st State, base *unstructured.Unstructured) (State, *unstructured.Unstructured, error) {
-	if len(st.Patch.Retired) == 0 && (base != p.Object || !p.Rules.Blind(st.Patch)) {
-		return st, base, nil
+// withManagers returns the object that a write is worked out from. It is read if conditions are to be retired: managedFields, which
+// caches lack, say who set them.
+func (p *run) withManagers(ctx context.Context, st State, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if len(st.Patch.Retired) == 0 {
+		return base, nil
 	}
-	return p.liveWhole(ctx, st)
-}
-
-// liveWhole reads all of the object.
-func (p *pass) liveWhole(ctx context.Context, st State) (State, *unstructured.Unstructured, error) {
-	live, err := p.Writer.Live(ctx, p.Key, p.Object.GetUID())
-	if err != nil || st.Entire != nil || p.Writer.Form.Whole() {
-		return st, live, err
-	}
-	st.Entire = live
-	for _, j := range st.Jobs {
-		j.Blind = j.Saw != "" && st.moved(live)
-	}
-	return st, live, nil
-}
-
-// readWhole reads all of the object before a handler runs, where the last pass found that the cache shows too little.
-func (p *pass) readWhole(ctx context.Context, st State) (State, error) {
-	if p.Gone || p.resourceWide() {
-		return st, nil
-	}
-	p.memory.Reads = false
-	if st.Entire != nil {
-		return st, nil
-	}
-	st, live, err := p.liveWhole(ctx, st)
-	if err == nil {
-		p.family.Rebase(live)
-	}
-	return st, err
-}
-
-// full returns the object with what those before in the pass want of it, and with what its cache does not hold: that is read
-// once, and what the pass writes is worked out from it then. The object is nil where only a part is known and the pass does not write.
-func (p *pass) full(ctx context.Context, st State) (State, *unstructured.Unstructured, error) {
-	if st.Whole == nil && !p.Writer.Form.Whole() {
-		if p.Gone || p.resourceWide() {
-			return st, nil, nil
-		}
-		var err error
-		if st, st.Whole, err = p.wholeBase(ctx, st); err != nil {
-			return st, nil, err
-		}
-	}
-	full, err := st.Full(p.generation(), p.Now)
-	return st, full, err
-}
-
-// wholeBase returns the whole object that the pass's write is worked out from.
-func (p *pass) wholeBase(ctx context.Context, st State) (State, *unstructured.Unstructured, error) {
-	base := p.family.Base()
-	if base == p.Object && p.Rules.Spec.Cache != dsl.CacheLive {
-		var err error
-		if st, base, err = p.liveWhole(ctx, st); err != nil {
-			return st, nil, err
-		}
-		p.family.Rebase(base)
-	}
-	if st.Entire == nil {
-		st.Entire = base
-	}
-	return st, base, nil
-}
-
-// whole is the whole object for a machine, which asks for it while it runs.
-type whole struct {
-	ctx  context.Context
-	pass *pass
-}
-
-// wholeFor returns the whole object; nil where the cache holds all of it.
-func (p *pass) wholeFor(ctx context.Context) *whole {
-	if p.Writer.Form.Whole() {
-		return nil
-	}
-	return &whole{ctx, p}
-}
-
-// Object returns it. It may ask the API server.
-func (w *whole) Object() (*unstructured.Unstructured, error) {
-	st, full, err := w.pass.full(w.ctx, w.pass.published)
-	w.pass.publish(st)
-	return full, err
+	return p.Writer.Live(ctx, p.Key, p.Object.GetUID())
 }
 
 // refused says on the object that the server does not take what handlers want: waiting alone will not mend that. A server
 // that has just started refuses for a moment what it will allow.
-func (p *pass) refused(st State, err error) State {
+func (p *run) refused(st State, err error) State {
 	if p.Host.Covered(err) || apierrors.IsForbidden(err) && !p.memory.Troubles.Has(Itself) {
 		return st
 	}
@@ -170,8 +88,8 @@ func (p *pass) refused(st State, err error) State {
 }
 
 // send writes what is wished of the object, and returns the object as it is then. While it is under way, the state is the one
-// that the pass has published.
-func (p *pass) send(ctx context.Context, st State, base *unstructured.Unstructured, wish patch.Wish) (State, *unstructured.Unstructured, error) {
+// that the reconcile has published.
+func (p *run) send(ctx context.Context, st State, base *unstructured.Unstructured, wish patch.Wish) (State, *unstructured.Unstructured, error) {
 	for _, j := range st.Jobs.Asking() {
 		ctx = discreet(ctx, j.Reader)
 	}
@@ -201,18 +119,18 @@ func (p *pass) send(ctx context.Context, st State, base *unstructured.Unstructur
 	return st, result.Object, err
 }
 
-// wrote makes a state of the object that the pass has written itself the one that later versions are compared with, unless somebody
+// wrote makes a state of the object that the reconcile has written itself the one that later versions are compared with, unless somebody
 // else may have written before.
-func (p *pass) wrote(from, to *unstructured.Unstructured) {
+func (p *run) wrote(from, to *unstructured.Unstructured) {
 	if !p.published.moved(from) {
 		p.published = p.adopt(p.published, to)
 	}
 }
 
-// looking is the pass's draft at another state of its object, as the cache shows it.
-func (p *pass) looking(st State, at *unstructured.Unstructured) Draft {
+// looking is the reconcile's draft at another state of its object, as the cache shows it.
+func (p *run) looking(st State, at *unstructured.Unstructured) Draft {
 	shown := p.Writer.Shown(at)
-	return Draft{Patch: st.Patch, Current: shown, Look: st.Look.At(shown.Object), Whole: at}
+	return Draft{Patch: st.Patch, Current: shown, Look: st.Look.At(shown.Object)}
 }
 
 // moved reports whether somebody else may have changed the object since its handlers saw it.
@@ -221,16 +139,14 @@ func (st State) moved(live *unstructured.Unstructured) bool {
 }
 
 // adopt makes a state of the object the one that later versions are compared with.
-func (p *pass) adopt(st State, live *unstructured.Unstructured) State {
-	if st.Known = p.Writer.Shown(live); !p.Writer.Form.Whole() {
-		st.Entire = live
-	}
+func (p *run) adopt(st State, live *unstructured.Unstructured) State {
+	st.Known = p.Writer.Shown(live)
 	return st
 }
 
 // correct holds what handlers were to leave behind against what the server made of it: what it dropped or
 // rewrote is no change for the handler that wrote it. Where the text says otherwise it is sent again, once.
-func (p *pass) correct(ctx context.Context, st State, written *unstructured.Unstructured, marks patch.Marks) (State, patch.Marks) {
+func (p *run) correct(ctx context.Context, st State, written *unstructured.Unstructured, marks patch.Marks) (State, patch.Marks) {
 	before, seen := p.ledger.Outcomes(), written
 	if marks.Ready != nil {
 		seen = besideReady(written, st.Current)
@@ -248,7 +164,7 @@ func (p *pass) correct(ctx context.Context, st State, written *unstructured.Unst
 		return st, marks
 	}
 	var again patch.Marks
-	if !p.ledger.Store(book.Draft{Look: st.Look, Wanted: st.Patch}, &again) {
+	if !p.ledger.Store(progress.Draft{Look: st.Look, Wanted: st.Patch}, &again) {
 		return st, marks
 	}
 	st, result, err := p.send(ctx, st, written, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
@@ -269,8 +185,8 @@ func (p *pass) correct(ctx context.Context, st State, written *unstructured.Unst
 	return st, marks
 }
 
-// corrected enters what the server made of the changes of this pass's handlers.
-func (p *pass) corrected(st State, written *unstructured.Unstructured) State {
+// corrected enters what the server made of the changes of this reconcile's handlers.
+func (p *run) corrected(st State, written *unstructured.Unstructured) State {
 	found := p.looking(st, written)
 	for _, j := range st.Jobs {
 		if wanted := st.Look.Digest(j.Reader.View); j.Asks() && wanted != found.Look.Digest(j.Reader.View) {
@@ -281,9 +197,9 @@ func (p *pass) corrected(st State, written *unstructured.Unstructured) State {
 	return st
 }
 
-// rewritten corrects the book if the server has changed the views of handlers, in a write of the book alone.
+// rewritten corrects the progress if the server has changed the views of handlers, in a write of the progress alone.
 // No other client can have written in between.
-func (p *pass) rewritten(st State, written *unstructured.Unstructured) State {
+func (p *run) rewritten(st State, written *unstructured.Unstructured) State {
 	found := p.looking(st, written)
 	for _, r := range p.Rules.Readers {
 		if was := st.Look.Digest(r.View); was != found.Look.Digest(r.View) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -25,19 +25,19 @@ import (
 type Writer struct {
 	Rules *Rules
 	Host  Host
-	Own   *feed.Feed
+	Own   *source.Source
 	// Form is what the cache holds of an object.
 	Form    cached.Form
 	Clients Clients
 	// Conditions knows whether the resource has conditions.
 	Conditions *ConditionsSchema
-	// Renamer moves marks of earlier names of the operator. Managers are its field managers under all its names, and Markers how
-	// the names begin of those that write status.observedGeneration.
+	// Renamer moves marks of earlier names of the operator. Managers are its field managers under all its names, and Markers the
+	// prefixes of those with which its earlier versions have marked objects as handled; see [patch.Marker].
 	Renamer           *patch.Renamer
 	Managers, Markers []string
 	// Feeds watches CRDs where a field that a schema lacks may come. Schemas counts changes of the resource's CRD, as far as CRDs
 	// are watched.
-	Feeds   *feed.Factory
+	Feeds   *source.Factory
 	Schemas *atomic.Int64
 
 	shown func(*unstructured.Unstructured) *unstructured.Unstructured
@@ -78,7 +78,6 @@ func (w *Writer) Target(base *unstructured.Unstructured, generation int64, now t
 	return patch.Target{
 		Client: w.Clients.Handled(served.GVR, base.GetNamespace()), Object: base, Resource: served.GVR.GroupResource(),
 		Subresource: served.Status, Manager: rules.Operator.Name, Earlier: rules.Names[1:], Prefix: rules.Prefix, Generation: generation, Now: now,
-		Counts: w.Own.KeepsGeneration() && rules.Ledger.Stores,
 	}
 }
 
@@ -95,14 +94,17 @@ func (w *Writer) Dropped(result patch.Result) Note {
 	return Note{Line: "the API server dropped fields that its schema does not have", Warning: true, Values: []any{"fields", fmt.Sprint(result.Dropped)}}
 }
 
-// numbered reports whether an object has a status.observedGeneration that counts as a mark of the operator.
-func (w *Writer) numbered(o *unstructured.Unstructured) bool {
-	if !w.Rules.Ledger.Stores {
-		return false
-	}
-	if !w.Own.KeepsGeneration() {
-		return book.HasMarker(o, w.Markers)
-	}
-	_, found, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
-	return found
+// hasMarker reports whether an earlier version of the operator has marked an object as handled in status.observedGeneration.
+func (w *Writer) hasMarker(o *unstructured.Unstructured) bool {
+	return w.Rules.Ledger.Stores && patch.HasMarker(o, w.Markers)
+}
+
+// takeOver moves that mark to the state annotation. Wrote gets the object after the write. It returns nil when the object is gone.
+func (w *Writer) takeOver(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, wrote func(now *unstructured.Unstructured)) (*unstructured.Unstructured, error) {
+	served := w.Own.Resource().GVR
+	target := patch.Target{Client: w.Clients.Client(served, key.Namespace), Object: o, Resource: served.GroupResource(), Manager: w.Rules.Operator.Name}
+	mark := patch.Mark{Markers: w.Markers, Annotation: w.Rules.Ledger.Annotation, State: func(live *unstructured.Unstructured) (string, error) {
+		return progress.TakenOver(&w.Rules.Ledger, live, draftOf(w.Shown(live)).Look)
+	}}
+	return mark.TakeOver(ctx, target, wrote)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/crd"
 	"github.com/handwerk-dev/handwerk/dsl/expr/manual"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/handlers"
@@ -57,6 +58,7 @@ func page() string {
 	out.WriteString("\n## The configuration\n\n" + operator.contents())
 	causes(&out)
 	operator.write(&out)
+	markers(&out)
 	out.WriteString("\n## Parts\n\nA part is a file of its own; a handler, or a step, that has `use` does what the part says.\n")
 	parts.without(operator)
 	parts.within, files.within = "part.", "test."
@@ -78,6 +80,18 @@ func causes(out *strings.Builder) {
 	}
 	for _, c := range dsl.Causes() {
 		fmt.Fprintf(out, "| `%s` | %s | %s |\n", c, c.Doc(), map[bool]string{true: "yes", false: "no"}[level[c]])
+	}
+}
+
+// markers writes the table of the markers of schemas.
+func markers(out *strings.Builder) {
+	out.WriteString("\n### The markers\n\nA field in `schema` is a type and, behind a bar, markers of the form `name=value`.\n\n| marker | value | for | meaning |\n|---|---|---|---|\n")
+	for _, m := range crd.Markers() {
+		fits := "every type"
+		if m.Fits != nil {
+			fits = strings.Join(m.Fits, ", ")
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", m.Name, m.Value, fits, text(m.Doc))
 	}
 }
 

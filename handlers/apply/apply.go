@@ -137,6 +137,7 @@ func (p *plan) built() actions.Built {
 	}
 	out.Needs = append(out.Needs, p.ownerNeeds()...)
 	if p.some(needsRemoval) || len(p.ordered) > 0 {
+		// No other cause is added: a step beside apply, such as one that sends a mail, must not run more often.
 		out.Brings = append(out.Brings, dsl.Delete)
 	}
 	out.NoOld = out.Reads.Only // no expression uses old or diff

@@ -31,7 +31,7 @@ type current struct {
 	seen map[place]*unstructured.Unstructured
 }
 
-// current returns the children before this pass. All are those of the owner.
+// current returns the children before this reconcile. All are those of the owner.
 func (p *plan) current(all []dsl.ChildObject) *current {
 	if len(p.recalled) == 0 {
 		return nil
@@ -117,7 +117,7 @@ func (n *current) unsure(o *object) bool {
 	return !there || o.generated
 }
 
-// moved reports whether the pass has changed what expressions read of children before it.
+// moved reports whether the reconcile has changed what expressions read of children before it.
 func (n *current) moved(p *plan, made states) bool {
 	if n == nil {
 		return false
@@ -138,7 +138,8 @@ func (n *current) moved(p *plan, made states) bool {
 // turns count by handler how often in a row an apply has changed what it had read of its children.
 type turns map[string]int
 
-// After so many turns, more than the engine lets pass without a warning, an apply waits before the next one.
+// After so many turns, more than the engine lets pass without a warning, an apply waits before the next one. From then on
+// package breaker does not count it, because it follows the clock.
 const (
 	mostTurns = 11
 	turnWait  = time.Minute

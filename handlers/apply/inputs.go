@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-// inputs are what the expressions of a pass read. Of the handler's own children, they see those of this pass, so
+// inputs are what the expressions of a reconcile read. Of the handler's own children, they see those of this reconcile, so
 // children that are not desired are missing.
 type inputs struct {
 	owner  *dsl.Subject
@@ -36,7 +36,7 @@ type seen struct {
 	inputs inputs
 }
 
-// All returns the children of other handlers, and this handler's children in this pass.
+// All returns the children of other handlers, and this handler's children in this reconcile.
 func (s seen) All() ([]dsl.ChildObject, error) {
 	return slices.Concat(s.inputs.others, s.inputs.states.live()), nil
 }

@@ -30,7 +30,7 @@ type wait struct {
 	most time.Duration
 }
 
-// result has the failures and waits of a pass, or of a part of it.
+// result has the failures and waits of a reconcile, or of a part of it.
 type result struct {
 	failures []failure
 	waits    []wait

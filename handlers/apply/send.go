@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// atOnce is the number of parallel requests in one pass.
+// atOnce is the number of parallel requests in one reconcile.
 const atOnce = 8
 
 // sender applies desired objects.

@@ -21,7 +21,7 @@ type sources struct {
 }
 
 // sources returns what the child's template reads; nil if it reads anything else, such as the time, related objects or other
-// children. Such a template is rendered in each pass, and so are those of a rollout and of update: onDelete, which compare
+// children. Such a template is rendered in each reconcile, and so are those of a rollout and of update: onDelete, which compare
 // all children.
 func (p *plan) sources(c *child) *sources {
 	if p.final || c.entry || c.rollout != nil || c.spec.Update == dsl.UpdateOnDelete || c.template == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// state is the state of a child of the configuration in this pass.
+// state is the state of a child of the configuration in this reconcile.
 type state struct {
 	child   *child
 	objects []*object
@@ -66,7 +66,7 @@ func (st *state) awaitReady(in inputs) {
 	}
 }
 
-// states are the states of the children that the pass has come to, by name.
+// states are the states of the children that the reconcile has come to, by name.
 type states map[string]*state
 
 // blocked reports whether a child must wait for one that it needs.

@@ -22,7 +22,7 @@ import (
 type desired struct {
 	*plan
 	inputs inputs
-	// owned are the object's children, and current is what they are before the pass.
+	// owned are the object's children, and current is what they are before the reconcile.
 	owned   dsl.Children
 	current *current
 	// known remembers what children were made from; nil if nothing does.

@@ -188,7 +188,7 @@ func (r *runner) alive() (end func()) {
 		defer close(done)
 		config := r.cluster.Config()
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return clusterLink{next, r.journal} })
-		_ = workloads.Run(ctx, config, workloads.Settings{Plan: r.plan}) // it fails only for a config that is none
+		_ = workloads.Run(ctx, config, workloads.Settings{Plan: r.plan, AllKinds: true}) // it fails only for an invalid config
 	}()
 	return func() {
 		r.kill()
@@ -213,7 +213,7 @@ func (r *runner) start(p *program) {
 		}
 	}
 	r.process = r.cluster.Start(p.op, func(s *engine.Settings) {
-		s.Log, s.Namespace, s.Rights = r.journal.logger(), home, allRights{}
+		s.Log, s.Namespace = r.journal.logger(), home
 		s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return operatorLink{next} })
 	})
 	r.started = append(r.started, r.process)

@@ -116,7 +116,7 @@ func (p *Process) start() {
 	settings := engine.Settings{
 		Config: p.Config(), Log: c.log.logger(p.name),
 		Identity: p.name, PodName: p.name,
-		Rested: func() {}, Missed: c.missed,
+		Missed: c.missed,
 	}
 	for _, adjust := range p.adjust {
 		adjust(&settings)

@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// TestWhatIsTakenIsThereOnce holds what a pass finds after what came up, and what the next one finds when the pass has
+// TestWhatIsTakenIsThereOnce holds what a reconcile finds after what came up, and what the next one finds when the reconcile has
 // dealt with it, and when it has not.
 func TestWhatIsTakenIsThereOnce(t *testing.T) {
 	owner := func(p *post) { p.Seen(p.event(watch.Added, "u", "1")) }
@@ -131,20 +131,20 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftIsThereAgain holds that a pass which breaks off keeps what it remembers, and the objects that are gone
+// TestWhatIsLeftIsThereAgain holds that a reconcile which breaks off keeps what it remembers, and the objects that are gone
 // and not finalized, before those that went meanwhile.
 func TestWhatIsLeftIsThereAgain(t *testing.T) {
 	p := newPost(t)
 	p.Seen(p.event(watch.Added, "one", "1"))
 	p.Seen(p.event(watch.Deleted, "one", "2"))
 	turn := p.Take(p.key)
-	if !p.Departs(p.key, "one") {
+	if !p.IsDeleting(p.key, "one") {
 		t.Error("what a pass has in hand is not there")
 	}
 	turn.Memory, turn.Left = &remembered{"one"}, turn.Gone
 	p.Seen(p.event(watch.Deleted, "two", "3"))
 	turn.Close()
-	if !p.Departs(p.key, "one") {
+	if !p.IsDeleting(p.key, "one") {
 		t.Error("what is left is not there")
 	}
 	next := p.Take(p.key)
@@ -223,7 +223,7 @@ func TestHowKeysStand(t *testing.T) {
 // TestATermBeginsAgain holds that nothing of an earlier term is left, and that nothing is kept outside of one.
 func TestATermBeginsAgain(t *testing.T) {
 	b := New[remembered](keeper{})
-	p := &post{Box: b, t: t, key: Key{Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
+	p := &post{Inbox: b, t: t, key: Key{Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
 	p.Seen(p.event(watch.Added, "u", "1"))
 	p.Begin(p.in)
 	if got := taken(p.Take(p.key)); got != nil {
@@ -299,7 +299,7 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 			}
 			p.Standings()
 			p.Held()
-			p.Departs(p.key, "u")
+			p.IsDeleting(p.key, "u")
 			if turn := p.Take(p.key); !turn.Fresh || turn.Memory == nil {
 				t.Errorf("it is new: %t, and remembered: %t", turn.Fresh, turn.Memory != nil)
 			}

@@ -32,11 +32,11 @@ func (a awaited) follows(o *cached.Object) bool {
 	return err == nil && order < 0
 }
 
-// ChildSeen takes an event of a child of the key's object. Children that exist at the start are seen by the first pass
+// ChildSeen takes an event of a child of the key's object. Children that exist at the start are seen by the first reconcile
 // anyhow, and an owner that is not known is not there, or its own first event brings it. Idle: no handler looks at what has
 // changed, so an owner that is ready is not woken. One that is not may wait for anything. As long as an own write to the child is awaited, no
 // other event of it is idle: the listing that shows both states as one compares with what was there before the write.
-func (b *Box[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
+func (b *Inbox[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, known := b.knownLocked(owner)
@@ -78,7 +78,7 @@ func (s *state[M]) childEcho(ev watch.Event) bool {
 
 // Echo notes an own write to a child, so that its event is not taken for news: it may come later, or have come
 // before the answer to the request. A write whose event does not come in time is looked for in the cache.
-func (b *Box[M]) Echo(owner Key, w Write, e Echo) {
+func (b *Inbox[M]) Echo(owner Key, w Write, e Echo) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(owner)
@@ -106,7 +106,7 @@ func (b *Box[M]) Echo(owner Key, w Write, e Echo) {
 
 // ForgetEchoes forgets the versions of own writes whose events are yet to come: the API server's versions have gone
 // back, so the writes of others may get the same ones. The written objects are still looked for.
-func (b *Box[M]) ForgetEchoes() {
+func (b *Inbox[M]) ForgetEchoes() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.keys {
@@ -126,7 +126,7 @@ func (b *Box[M]) ForgetEchoes() {
 
 // childNewsLocked notes that a child has changed, and queues its owner. During a turn that waits: the event may be the echo of a write whose
 // answer has not come yet. The lock is held.
-func (b *Box[M]) childNewsLocked(owner Key, s *state[M], child types.UID, n news) {
+func (b *Inbox[M]) childNewsLocked(owner Key, s *state[M], child types.UID, n news) {
 	if s.changed == nil {
 		s.changed = map[types.UID]news{}
 	}
@@ -138,9 +138,9 @@ func (b *Box[M]) childNewsLocked(owner Key, s *state[M], child types.UID, n news
 
 // lookLocked looks in the caches for own writes to children whose events have not come. It queues the owner if a cache
 // has a later state, or no object: a child that changes or goes before a watch or a listing shows the write has no event
-// for it. It also queues the owner if a cache without a fault does not come to the write in time; the pass asks the
+// for it. It also queues the owner if a cache without a fault does not come to the write in time; the reconcile asks the
 // server then. It returns when to look again; zero for never. The lock is held.
-func (b *Box[M]) lookLocked(owner Key, s *state[M], now time.Time) (again time.Time) {
+func (b *Inbox[M]) lookLocked(owner Key, s *state[M], now time.Time) (again time.Time) {
 	for uid, a := range s.echoes {
 		if a.next.After(now) {
 			again = sooner(again, a.next)

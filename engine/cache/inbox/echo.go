@@ -14,15 +14,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
 
-// Rest says that a pass has left its object at rest: it has looked at the answers to its writes as the next pass would look at the
-// cache, and found nothing to do. The events of these writes are echoes, and start no pass.
+// Rest says that a reconcile has left its object at rest: it has looked at the answers to its writes as the next reconcile would look at the
+// cache, and found nothing to do. The events of these writes are echoes, and start no reconcile.
 type Rest struct {
-	// UID is the object's, and Echoes are what the pass has written it as, by the server's answers.
+	// UID is the object's. Echoes are the versions that the reconcile wrote, by the server's answers.
 	UID    types.UID
 	Echoes []Echo
 }
 
-// Echo is a state of an object, or of a child, that a pass has written. Should the API server be set back to an earlier state, the version
+// Echo is a state of an object, or of a child, that a reconcile has written. Should the API server be set back to an earlier state, the version
 // may be given to another write, so there is the digest, too; see [cached.Object.Digest].
 type Echo struct {
 	Version string
@@ -39,12 +39,12 @@ func (e Echo) is(o *cached.Object) bool {
 	return e.Version == o.GetResourceVersion() && e.Digest == o.Digest()
 }
 
-// left is how the last pass left an object at rest, until the caches show it.
+// left is how the last reconcile left an object at rest, until the caches show it.
 type left struct {
 	uid types.UID
 	// echoes are the states of the object whose events are yet to come, in order.
 	echoes []Echo
-	// awaits are writes that the caches have to show before the next pass.
+	// awaits are writes that the caches have to show before the next reconcile.
 	awaits []Write
 	// lookAt is when the key is queued unless the other echoes have come after the first; zero before that one. A restored backup may
 	// have the first write alone.
@@ -59,9 +59,9 @@ func (l *left) shown(uid types.UID, version string) {
 // lateMost is how many events of an object are put off while it is written. Where there are more, others write, too.
 const lateMost = 4
 
-// Writing says that a pass is about to write its object. Until its turn ends, the key is not queued for a change of the object: the
+// Writing says that a reconcile is about to write its object. Until its turn ends, the key is not queued for a change of the object: the
 // change may be the echo of the write, which comes before or after the answer.
-func (b *Box[M]) Writing(key Key) {
+func (b *Inbox[M]) Writing(key Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.stateLocked(key); !s.came { // otherwise the key is queued already
@@ -69,8 +69,8 @@ func (b *Box[M]) Writing(key Key) {
 	}
 }
 
-// Rest says that the pass has left its object at rest. The next pass waits for writes that no event shows before.
-func (t *Turn[M]) Rest(r Rest, writes *Writes) {
+// Rest says that the reconcile has left its object at rest. The next reconcile waits for writes that no event shows before.
+func (t *Batch[M]) Rest(r Rest, writes *Writes) {
 	b := t.box
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *state[M]) putOff(o *cached.Object) bool {
 }
 
 // writtenLocked ends the time in which events are put off. Where one of them is no echo, the key is queued. The lock is held.
-func (b *Box[M]) writtenLocked(key Key, s *state[M]) {
+func (b *Inbox[M]) writtenLocked(key Key, s *state[M]) {
 	late := s.late
 	s.writing, s.late = false, nil
 	if len(late) == 0 {
@@ -116,8 +116,8 @@ func (b *Box[M]) writtenLocked(key Key, s *state[M]) {
 	s.came, s.Event = false, ""
 }
 
-// echoLocked reports whether a state of an object is what the last pass left. It is not asked again for the same state. The lock is held.
-func (b *Box[M]) echoLocked(key Key, s *state[M], o *cached.Object) bool {
+// echoLocked reports whether an object is as the last reconcile left it. It answers once for each state. The lock is held.
+func (b *Inbox[M]) echoLocked(key Key, s *state[M], o *cached.Object) bool {
 	if s.left == nil || s.left.uid != o.GetUID() {
 		return false
 	}
@@ -136,7 +136,7 @@ func (b *Box[M]) echoLocked(key Key, s *state[M], o *cached.Object) bool {
 }
 
 // missingLocked queues a key whose echoes have not all come in time, and returns when that is due; zero for never. The lock is held.
-func (b *Box[M]) missingLocked(key Key, s *state[M], now time.Time) (next time.Time) {
+func (b *Inbox[M]) missingLocked(key Key, s *state[M], now time.Time) (next time.Time) {
 	switch {
 	case s.left == nil || s.left.lookAt.IsZero():
 		return time.Time{}
@@ -148,7 +148,7 @@ func (b *Box[M]) missingLocked(key Key, s *state[M], now time.Time) (next time.T
 	return time.Time{}
 }
 
-// settle gives the room back when all that the last pass left has been shown.
+// settle gives the room back when all that the last reconcile left has been shown.
 func (s *state[M]) settle() {
 	if s.left != nil && len(s.left.echoes)+len(s.left.awaits) == 0 {
 		s.left = nil

@@ -14,15 +14,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
 )
 
-// TestEchoes holds which events of an object start no pass after one that has written the object and left it at rest.
+// TestEchoes holds which events of an object start no reconcile after one that has written the object and left it at rest.
 func TestEchoes(t *testing.T) {
 	echo := func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")) }
 	tests := map[string]struct {
-		// before comes before the pass writes, during before it has ended, and after when it has.
+		// before comes before the reconcile writes, during before it has ended, and after when it has.
 		before, during, after func(p *post)
-		// restless: the pass says that there is something to do.
+		// restless: the reconcile says that there is something to do.
 		restless bool
-		// queued: the key is queued then, and taken is what its pass finds.
+		// queued: the key is queued then. Its reconcile finds taken.
 		queued bool
 		taken  []string
 	}{
@@ -140,7 +140,7 @@ func TestEchoes(t *testing.T) {
 	}
 }
 
-// TestTheEchoesOfTwoWritesComeAroundTheEndOfAPass holds that none of them starts a pass when one comes before the pass says what it has left,
+// TestTheEchoesOfTwoWritesComeAroundTheEndOfAPass holds that none of them starts a reconcile when one comes before the reconcile says what it has left,
 // and the other one after.
 func TestTheEchoesOfTwoWritesComeAroundTheEndOfAPass(t *testing.T) {
 	p := newPost(t)
@@ -157,7 +157,7 @@ func TestTheEchoesOfTwoWritesComeAroundTheEndOfAPass(t *testing.T) {
 	}
 }
 
-// TestAwaitedWritesAreThereAgain holds that the next pass waits for the writes of one that left its object at rest, as far as their events
+// TestAwaitedWritesAreThereAgain holds that the next reconcile waits for the writes of one that left its object at rest, as far as their events
 // have not come.
 func TestAwaitedWritesAreThereAgain(t *testing.T) {
 	own := Write{UID: "u", Version: "2", Own: true}
@@ -191,7 +191,7 @@ func TestAwaitedWritesAreThereAgain(t *testing.T) {
 	}
 }
 
-// TestEchoesOfTwoWrites holds that the events of both writes of a pass are echoes, also where a listing has shown one of them alone, and that
+// TestEchoesOfTwoWrites holds that the events of both writes of a reconcile are echoes, also where a listing has shown one of them alone, and that
 // others' events between and after them are none.
 func TestEchoesOfTwoWrites(t *testing.T) {
 	tests := map[string]struct {
@@ -253,7 +253,7 @@ func TestAnEchoThatDoesNotComeIsLookedFor(t *testing.T) {
 	}
 }
 
-// writesTwice has a pass write the object twice and leave it at rest. The events of these versions come before the pass has ended.
+// writesTwice has a reconcile write the object twice and leave it at rest. The events of these versions come before the reconcile has ended.
 func (p *post) writesTwice(during ...string) {
 	p.t.Helper()
 	p.Seen(p.event(watch.Added, "u", "1"))
@@ -269,7 +269,7 @@ func (p *post) writesTwice(during ...string) {
 }
 
 // begun returns the first turn over an object that was there at the start.
-func (p *post) begun() (Key, *Turn[remembered]) {
+func (p *post) begun() (Key, *Batch[remembered]) {
 	ev := p.event(watch.Added, "u", "1")
 	ev.Initial = true
 	p.Seen(ev)
@@ -287,13 +287,13 @@ func (p *post) come(versions ...string) {
 	}
 }
 
-// TestEchoesOfChildren holds which events of children, that come while a pass has their owner, queue the owner again when the pass ends.
+// TestEchoesOfChildren holds which events of children, that come while a reconcile has their owner, queue the owner again when the reconcile ends.
 func TestEchoesOfChildren(t *testing.T) {
 	made := func(p *post) { p.ChildSeen(p.key, p.event(watch.Added, "c", "5"), false) }
 	answered := func(p *post) { p.wrote("c", "5") }
 	tests := map[string]struct {
 		during []func(*post)
-		// forgets: the pass has found that the owner is gone. Unhandled: it has broken off.
+		// forgets: the reconcile has found that the owner is gone. Unhandled: it has broken off.
 		forgets, unhandled bool
 		queued             bool
 	}{

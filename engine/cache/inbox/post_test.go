@@ -22,12 +22,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
 )
 
-// remembered is what passes of these tests remember.
+// remembered is what reconciles of these tests remember.
 type remembered struct{ uid types.UID }
 
 // post is a box in a term, with events of one key.
 type post struct {
-	*Box[remembered]
+	*Inbox[remembered]
 	t   *testing.T
 	key Key
 	in  *queue.Queue[Key]
@@ -37,7 +37,7 @@ type post struct {
 
 func newPost(t *testing.T) *post {
 	t.Helper()
-	p := &post{Box: New[remembered](keeper{}), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
+	p := &post{Inbox: New[remembered](keeper{}), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
 	p.cache = newShows(t)
 	p.Begin(p.in)
 	t.Cleanup(p.End)
@@ -67,7 +67,7 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 
 func (s shows) Name() dsl.ResourceName { return dsl.ResourceName{} }
 
-func (s shows) Resource() catalog.Resource { return catalog.Resource{} }
+func (s shows) Resource() discovery.Resource { return discovery.Resource{} }
 
 func (s shows) Informer(string) *watch.Handle { return s.Handle }
 
@@ -89,11 +89,11 @@ func (keeper) Echoed(Key, *cached.Object) {}
 // object is an object as a cache holds it.
 func (p *post) object(uid types.UID, version string, data ...any) *cached.Object {
 	p.t.Helper()
-	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	o, err := transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+	o, err := transformer.Transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
 		"namespace": "default", "name": "web", "uid": string(uid), "resourceVersion": version,
 	}, "data": data}})
 	if err != nil {
@@ -112,8 +112,8 @@ func (p *post) event(kind watch.EventKind, uid types.UID, version string) watch.
 	return watch.Event{Kind: kind, Key: p.key, UID: uid, Object: p.object(uid, version)}
 }
 
-// taken says what a turn has for its pass.
-func taken(t *Turn[remembered]) []string {
+// taken says what a turn has for its reconcile.
+func taken(t *Batch[remembered]) []string {
 	var out []string
 	for what, is := range map[string]bool{"fresh": t.Fresh, "child": t.Child, "related": t.Related != nil, "memory": t.Memory != nil} {
 		if is {

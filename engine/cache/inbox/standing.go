@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// stand is how a pass left an object.
+// stand is how a reconcile left an object.
 type stand struct {
 	how ops.Standing
 	// since is when it began to stand so.
@@ -23,8 +23,8 @@ type stand struct {
 	open  []open
 }
 
-// Finished notes how a pass left its object.
-func (b *Box[M]) Finished(key Key, how ops.Stand) {
+// Finished notes how a reconcile left its object.
+func (b *Inbox[M]) Finished(key Key, how ops.Stand) {
 	defer b.lines.flush()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,8 +32,8 @@ func (b *Box[M]) Finished(key Key, how ops.Stand) {
 	b.standLocked(key, s, how)
 }
 
-// standLocked notes how an object stands from here on; no standing is that of one that no pass has seen. The lock is held.
-func (b *Box[M]) standLocked(key Key, s *state[M], how ops.Stand) {
+// standLocked notes how an object stands from here on; no standing is that of one that no reconcile has seen. The lock is held.
+func (b *Inbox[M]) standLocked(key Key, s *state[M], how ops.Stand) {
 	if s.pending != nil {
 		s.unfinished = unfinished{}
 	}
@@ -57,9 +57,9 @@ func (b *Box[M]) standLocked(key Key, s *state[M], how ops.Stand) {
 	b.endedLocked(key, before, s.stand)
 }
 
-// Failed counts a pass that could not be finished for an error, and returns how many were so before it, in a row, with what is
+// Failed counts a reconcile that could not be finished for an error, and returns how many were so before it, in a row, with what is
 // remembered of the key's object. Where nothing is, that is made.
-func (b *Box[M]) Failed(key Key, err error, remember func(types.UID) *M) (before int, memory *M) {
+func (b *Inbox[M]) Failed(key Key, err error, remember func(types.UID) *M) (before int, memory *M) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(key)
@@ -76,7 +76,7 @@ func (b *Box[M]) Failed(key Key, err error, remember func(types.UID) *M) (before
 
 // Suspend notes until when an object is held back because it loops; zero when it is not. It reports whether that goes
 // on, so that the log has it already: an object that does not rest is held back again after each probe.
-func (b *Box[M]) Suspend(key Key, until time.Time) (again bool) {
+func (b *Inbox[M]) Suspend(key Key, until time.Time) (again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(key)
@@ -92,7 +92,7 @@ func (b *Box[M]) Suspend(key Key, until time.Time) (again bool) {
 }
 
 // Held counts the keys that wait for the cache, and the objects that are held back because they loop.
-func (b *Box[M]) Held() (parked, suspended int) {
+func (b *Inbox[M]) Held() (parked, suspended int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.keys {
@@ -110,7 +110,7 @@ func (b *Box[M]) Held() (parked, suspended int) {
 func (s *state[M]) rests() bool { return s.pending != nil && s.suspended.After(time.Now()) }
 
 // Queue counts the keys of the queue, which has none while this process does not lead.
-func (b *Box[M]) Queue() queue.Stats {
+func (b *Inbox[M]) Queue() queue.Stats {
 	b.mu.Lock()
 	q := b.queue
 	b.mu.Unlock()
@@ -120,7 +120,7 @@ func (b *Box[M]) Queue() queue.Stats {
 	return q.Stats()
 }
 
-// standing is how an object stands at this moment, and since when; empty before its first pass.
+// standing is how an object stands at this moment, and since when; empty before its first reconcile.
 func (s *state[M]) standing() (how ops.Standing, since time.Time) {
 	if s.stand != nil {
 		how, since = s.stand.how, s.stand.since
@@ -171,7 +171,7 @@ func short(text string) string {
 }
 
 // Standings counts the objects that are known by how they stand. Outside of a term there are none: another process may know better.
-func (b *Box[M]) Standings() map[ops.Standing]int {
+func (b *Inbox[M]) Standings() map[ops.Standing]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := map[ops.Standing]int{}
@@ -187,7 +187,7 @@ func (b *Box[M]) Standings() map[ops.Standing]int {
 }
 
 // Standers names the objects that are not ready, the oldest ones of each standing and so many at most. Outside of a term there are none.
-func (b *Box[M]) Standers(most int) (out []ops.Standers) {
+func (b *Inbox[M]) Standers(most int) (out []ops.Standers) {
 	for _, how := range ops.Standings() {
 		if how != ops.Ready {
 			out = append(out, ops.Standers{Standing: how})
@@ -220,7 +220,7 @@ func (b *Box[M]) Standers(most int) (out []ops.Standers) {
 }
 
 // Failing returns the keys of no object, such as those of schedules, whose handlers fail. Outside of a term there are none.
-func (b *Box[M]) Failing() map[Key]ops.Stander {
+func (b *Inbox[M]) Failing() map[Key]ops.Stander {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := map[Key]ops.Stander{}
@@ -238,7 +238,7 @@ func (b *Box[M]) Failing() map[Key]ops.Stander {
 }
 
 // Awaited is how many objects parked keys wait for.
-func (b *Box[M]) Awaited() int {
+func (b *Inbox[M]) Awaited() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting)

@@ -16,36 +16,36 @@ import (
 
 // state is what is known of one key. There is one for each object.
 type state[M any] struct {
-	// uid is that of the object that was seen last under the key; came: it appeared or changed since the last pass
+	// uid is that of the object that was seen last under the key; came: it appeared or changed since the last reconcile
 	// began. Fresh is as in Changes.
 	uid         types.UID
 	came, fresh bool
-	// parked: the last pass was put off until the cache has caught up.
+	// parked: the last reconcile was put off until the cache has caught up.
 	parked bool
-	// stand is how the last pass that was finished left the object, nil before the first.
+	// stand is how the last reconcile that was finished left the object, nil before the first.
 	stand  *stand
 	memory *M
 	// pending is nil while there is nothing of it, as for an object at rest.
 	*pending[M]
 }
 
-// pending is what a key has for its next pass, or shortly.
+// pending is what a key has for its next reconcile, or shortly.
 type pending[M any] struct {
 	Changes
-	// changed are the children that have changed since the last pass, by UID.
+	// changed are the children that have changed since the last reconcile, by UID.
 	changed map[types.UID]news
-	// expected are writes to the object by passes over others.
+	// expected are writes to the object by reconciles over others.
 	expected []Write
 	// gone are objects of this key that were deleted and not finalized yet.
 	gone []*Tombstone[M]
 	// echoes are this operator's own writes to children, by UID, whose events are yet to come: these are no news.
 	echoes map[types.UID]awaited
-	// turn is that of the pass that has the key; nil while none has.
-	turn *Turn[M]
-	// writing: the pass that has the key writes the object. Late are the states of the object that came since.
+	// turn is that of the reconcile that has the key; nil while none has.
+	turn *Batch[M]
+	// writing: the reconcile that has the key writes the object. Late are the states of the object that came since.
 	writing bool
 	late    []*cached.Object
-	// left is how the last pass left the object; nil where that is not known, and when caches have shown it.
+	// left is how the last reconcile left the object; nil where that is not known, and when caches have shown it.
 	left *left
 	// waits are the UIDs under which it waits while it is parked.
 	waits []types.UID
@@ -62,7 +62,7 @@ type pending[M any] struct {
 	looping, loopSeen time.Time
 }
 
-// news is what came of a child since the last pass.
+// news is what came of a child since the last reconcile.
 type news struct {
 	// last is the child as its last event shows it; nil where it is gone.
 	last *cached.Object

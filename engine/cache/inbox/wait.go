@@ -68,7 +68,7 @@ func (s *stand) find(handler string, how ops.Standing) *open {
 }
 
 // openLocked returns the standing of an object with open handlers: what was open before goes on. The lock is held.
-func (b *Box[M]) openLocked(key Key, before *stand, how ops.Stand) *stand {
+func (b *Inbox[M]) openLocked(key Key, before *stand, how ops.Stand) *stand {
 	now := time.Now()
 	out := &stand{how: how.Standing, since: now, open: make([]open, 0, len(how.Open))}
 	for _, o := range how.Open {
@@ -91,7 +91,7 @@ func (b *Box[M]) openLocked(key Key, before *stand, how ops.Stand) *stand {
 }
 
 // endedLocked has the end of waits logged. The lock is held.
-func (b *Box[M]) endedLocked(key Key, before, now *stand) {
+func (b *Inbox[M]) endedLocked(key Key, before, now *stand) {
 	for _, o := range before.open {
 		if o.logged != "" && now.find(o.Handler, ops.Waits) == nil {
 			o.Reason = o.logged
@@ -103,7 +103,7 @@ func (b *Box[M]) endedLocked(key Key, before, now *stand) {
 // shortage is what a key is put aside for.
 type shortage uint8
 
-// cacheBehind is the wait of a parked key, memoryShort that of one whose pass takes memory that others hold.
+// cacheBehind is the wait of a parked key, memoryShort that of one whose reconcile takes memory that others hold.
 const (
 	cacheBehind shortage = iota + 1
 	memoryShort
@@ -125,7 +125,7 @@ const loops = "looping"
 const loopOver = 2 * time.Minute
 
 // asideLocked notes what a key is put aside for, so that the log says so if it lasts. The lock is held.
-func (b *Box[M]) asideLocked(key Key, s *state[M], reason shortage) {
+func (b *Inbox[M]) asideLocked(key Key, s *state[M], reason shortage) {
 	if s.asideFor == reason {
 		return
 	}
@@ -135,7 +135,7 @@ func (b *Box[M]) asideLocked(key Key, s *state[M], reason shortage) {
 }
 
 // backLocked ends that. The lock is held.
-func (b *Box[M]) backLocked(key Key, s *state[M]) {
+func (b *Inbox[M]) backLocked(key Key, s *state[M]) {
 	if s.asideLogged {
 		b.overLocked(key, s.asideFor.String(), s.aside)
 	}
@@ -143,7 +143,7 @@ func (b *Box[M]) backLocked(key Key, s *state[M]) {
 }
 
 // watchLocked has the waits of a key checked at this time at the latest. The lock is held.
-func (b *Box[M]) watchLocked(key Key, at time.Time) {
+func (b *Inbox[M]) watchLocked(key Key, at time.Time) {
 	if b.queue != nil {
 		b.unlogged[key] = true
 		b.checkLocked(at)
@@ -151,12 +151,12 @@ func (b *Box[M]) watchLocked(key Key, at time.Time) {
 }
 
 // overLocked has the end of a wait logged that is not a handler's. The lock is held.
-func (b *Box[M]) overLocked(key Key, reason string, since time.Time) {
+func (b *Inbox[M]) overLocked(key Key, reason string, since time.Time) {
 	b.lines.add(Wait{Key: key, Open: ops.Open{Standing: ops.Waits, Reason: reason}, Lasted: time.Since(since), Over: true})
 }
 
 // checkLocked has waits checked at this time at the latest. The lock is held.
-func (b *Box[M]) checkLocked(at time.Time) {
+func (b *Inbox[M]) checkLocked(at time.Time) {
 	switch {
 	case b.timer == nil:
 		b.timer = time.AfterFunc(time.Until(at), b.checkWaits)
@@ -169,7 +169,7 @@ func (b *Box[M]) checkLocked(at time.Time) {
 }
 
 // checkWaits has the waits logged that have lasted.
-func (b *Box[M]) checkWaits() {
+func (b *Inbox[M]) checkWaits() {
 	defer b.lines.flush()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -195,7 +195,7 @@ func (b *Box[M]) checkWaits() {
 }
 
 // dueLocked has the waits of a key logged that are due, and returns when the next one is due; zero for none. The lock is held.
-func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
+func (b *Inbox[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 	s := b.keys[key]
 	if s == nil {
 		return next
@@ -224,7 +224,7 @@ func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 
 // heldLocked has it logged that a key is put aside for long, or that its object does not loop any more, and has it queued when its echoes
 // do not come. It returns when one of that is due next; zero for never. The lock is held.
-func (b *Box[M]) heldLocked(key Key, s *state[M], now time.Time) (next time.Time) {
+func (b *Inbox[M]) heldLocked(key Key, s *state[M], now time.Time) (next time.Time) {
 	next = b.missingLocked(key, s, now)
 	if at := b.lookLocked(key, s, now); !at.IsZero() {
 		next = sooner(next, at)
@@ -257,7 +257,7 @@ func sooner(a, b time.Time) time.Time {
 }
 
 // restedLocked notes that the object of a key does not loop. The lock is held.
-func (b *Box[M]) restedLocked(key Key, s *state[M]) {
+func (b *Inbox[M]) restedLocked(key Key, s *state[M]) {
 	if !s.looping.IsZero() {
 		b.overLocked(key, loops, s.looping)
 	}

@@ -25,7 +25,7 @@ const Patience = time.Minute
 // Cache is what brings a resource in.
 type Cache interface {
 	Name() dsl.ResourceName
-	Resource() catalog.Resource
+	Resource() discovery.Resource
 	// Informer returns that of a namespace, nil when there is none any more.
 	Informer(namespace string) *watch.Handle
 }
@@ -40,7 +40,7 @@ type Write struct {
 	Version string
 	// Gone: the object went with the write.
 	Gone bool
-	// Own: the object is of the resource whose pass wrote it.
+	// Own: the object is of the resource whose reconcile wrote it.
 	Own bool
 	// since is the cache's epoch when the write was noted, plus one; zero where that is not known.
 	since uint64
@@ -92,8 +92,8 @@ func (w Write) object() *cached.Object {
 
 // awaited reports whether passes wait for the write.
 //
-// No pass waits for a cache of children that is blind, above all no deletion: until a watch is open again, handlers that
-// read it get an error. But the object itself is read from its own cache, so no pass begins before that one has caught up.
+// No reconcile waits for a cache of children that is blind, above all no deletion: until a watch is open again, handlers that
+// read it get an error. But the object itself is read from its own cache, so no reconcile begins before that one has caught up.
 func (w Write) awaited() bool {
 	if w.Shown() {
 		return false
@@ -130,7 +130,7 @@ func (w Write) lost(ctx context.Context, read Read) bool {
 	return err == nil && order < 0
 }
 
-// Writes are those that the next pass over an object waits for.
+// Writes are those that the next reconcile over an object waits for.
 type Writes struct {
 	all []Write
 	// parked is since when the object waits for them, or when the server was last asked about them; zero while it
@@ -138,7 +138,7 @@ type Writes struct {
 	parked time.Time
 }
 
-// Expect adds those of writes by passes over other objects that are of the object with this UID, and not shown yet.
+// Expect adds those of writes by reconciles over other objects that are of the object with this UID, and not shown yet.
 func (w *Writes) Expect(uid types.UID, writes []Write) {
 	for _, one := range writes {
 		if one.UID == uid && !one.Shown() {
@@ -171,7 +171,7 @@ func (w *Writes) Shown() bool {
 	return true
 }
 
-// Shown reports whether the next pass need not wait for writes.
+// Shown reports whether the next reconcile need not wait for writes.
 func Shown(writes []Write) bool { return !slices.ContainsFunc(writes, Write.awaited) }
 
 // Tidy forgets those that the caches show, and those to an object that was written once more.

@@ -48,7 +48,7 @@ func (x *one) OnEvent(ev watch.Event) {
 
 // Shown must be called with each event of a resource's own objects before their handlers may run: an index over the
 // same objects, held in the same cache, has them then, too.
-func (s *Set) Shown(by *feed.Feed, ev watch.Event) {
+func (s *Set) Shown(by *source.Source, ev watch.Event) {
 	for _, x := range s.all {
 		mine, theirs := x.feed.Informer(ev.Key.Namespace), by.Informer(ev.Key.Namespace)
 		if mine != nil && theirs != nil && mine.Source() == theirs.Source() {
@@ -80,7 +80,7 @@ func (x *one) entries(o *cached.Object) (out []Entry, err error) {
 	room := mostValues
 	for _, entry := range given {
 		if text, garbled := plain.Garbled(entry.Key); garbled {
-			_, err := KeyOf(text) // says so
+			_, err := keyOf(text) // says so
 			return nil, err
 		}
 		key, err := plain.Value(entry.Key)
@@ -99,7 +99,7 @@ func (x *one) entries(o *cached.Object) (out []Entry, err error) {
 			return nil, fmt.Errorf("the values of its %d keys take more than %d MiB", len(given), mostValues>>20)
 		}
 		one := Entry{Value: string(text)}
-		if one.Key, err = KeyOf(key); err != nil {
+		if one.Key, err = keyOf(key); err != nil {
 			return nil, err
 		}
 		out = append(out, one)

@@ -24,11 +24,11 @@ import (
 // held returns an object with labels as a cache holds it.
 func held(t *testing.T, labels map[string]any) *cached.Object {
 	t.Helper()
-	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{
+	o, err := transformer.Transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{
 		"namespace": "default", "name": "a", "uid": "1", "labels": labels,
 	}}})
 	if err != nil {
@@ -105,7 +105,7 @@ func TestObjectsThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestIndexesBesidePasses holds what code reads that runs outside of passes: the values as they are at that time.
+// TestIndexesBesidePasses holds what code reads that runs outside of reconciles: the values as they are at that time.
 func TestIndexesBesidePasses(t *testing.T) {
 	b := newBench()
 	all := b.Live()

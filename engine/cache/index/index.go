@@ -3,7 +3,7 @@
 
 // Package index keeps the indexes of an operator. An [Index] holds values by keys, as JSON, each from one object, and knows
 // which keys a change of an object affects. A feed for each index brings its objects in. [Readers] know what the objects of a
-// resource have read, and queue them when that changes. A [View] is what one pass sees of the indexes.
+// resource have read, and queue them when that changes. A [View] is what one reconcile sees of the indexes.
 package index
 
 import (
@@ -62,8 +62,8 @@ type list struct {
 	digest uint64
 }
 
-// NewIndex returns an empty index.
-func NewIndex() *Index {
+// newIndex returns an empty index.
+func newIndex() *Index {
 	return &Index{objects: map[types.NamespacedName]*object{}, keys: map[Key]*list{}}
 }
 
@@ -228,15 +228,15 @@ func (x *Index) Keys() (keys []Key, digest uint64) {
 	return keys, digest
 }
 
-// DigestOfKeys returns the digest of the keys that have values, DigestOfAll that of everything. They are never zero.
-func (x *Index) DigestOfKeys() uint64 {
+// digestOfKeys returns the digest of the keys that have values, digestOfAll that of everything. They are never zero.
+func (x *Index) digestOfKeys() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return max(x.set, 1)
 }
 
-// DigestOfAll returns the digest of everything.
-func (x *Index) DigestOfAll() uint64 {
+// digestOfAll returns the digest of everything.
+func (x *Index) digestOfAll() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return max(x.content, 1)

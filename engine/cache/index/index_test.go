@@ -53,7 +53,7 @@ func TestAnIndexIsWhatItsObjectsSay(t *testing.T) {
 	keys := []Key{must("a"), must("b"), must("c"), must(int64(1)), must(true)}
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		x, m := NewIndex(), model{}
+		x, m := newIndex(), model{}
 		for step := range 300 {
 			of := types.NamespacedName{Namespace: fmt.Sprint("ns-", r.IntN(3)), Name: fmt.Sprint("o-", r.IntN(6))}
 			before, digests := m.keys(), digestsOf(x, keys)
@@ -86,15 +86,15 @@ func TestAnIndexIsWhatItsObjectsSay(t *testing.T) {
 		for of := range m {
 			x.Put(of, nil)
 		}
-		empty := NewIndex()
-		if len(x.objects)+len(x.keys) > 0 || x.DigestOfAll() != empty.DigestOfAll() || x.DigestOfKeys() != empty.DigestOfKeys() {
+		empty := newIndex()
+		if len(x.objects)+len(x.keys) > 0 || x.digestOfAll() != empty.digestOfAll() || x.digestOfKeys() != empty.digestOfKeys() {
 			t.Errorf("seed %d: %d objects and %d keys are left behind", seed, len(x.objects), len(x.keys))
 		}
 	}
 }
 
 func must(value any) Key {
-	k, err := KeyOf(value)
+	k, err := keyOf(value)
 	if err != nil {
 		panic(err)
 	}
@@ -133,21 +133,21 @@ func hold(t *testing.T, x *Index, m model, keys []Key) {
 func TestDigestsOfTheWhole(t *testing.T) {
 	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
 	one, two := Entry{must("x"), "1"}, Entry{must("y"), "2"}
-	x, y := NewIndex(), NewIndex()
+	x, y := newIndex(), newIndex()
 	x.Put(a, []Entry{one})
 	x.Put(b, []Entry{two})
-	keys, all := x.DigestOfKeys(), x.DigestOfAll()
+	keys, all := x.digestOfKeys(), x.digestOfAll()
 	y.Put(b, []Entry{two})
 	y.Put(a, []Entry{two})
 	y.Put(a, []Entry{one})
-	if y.DigestOfKeys() != keys || y.DigestOfAll() != all {
+	if y.digestOfKeys() != keys || y.digestOfAll() != all {
 		t.Error("the same contents have other digests")
 	}
 	x.Put(a, []Entry{{must("x"), "9"}})
-	if x.DigestOfKeys() != keys || x.DigestOfAll() == all {
+	if x.digestOfKeys() != keys || x.digestOfAll() == all {
 		t.Error("a new value changes the digest of everything, and not that of the keys")
 	}
-	if _, digest := x.Keys(); digest != x.DigestOfKeys() {
+	if _, digest := x.Keys(); digest != x.digestOfKeys() {
 		t.Error("the keys come with another digest")
 	}
 }
@@ -169,12 +169,12 @@ func TestKeys(t *testing.T) {
 		t.Errorf("keys in another order than %v", all)
 	}
 	for value, want := range map[any]string{math.NaN(): "NaN", math.Inf(1): "+Inf", nil: "null", struct{}{}: "struct", "caf\xe9": `UTF-8, found "caf\xe9"`} {
-		if _, err := KeyOf(value); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := keyOf(value); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want one with %q", value, err, want)
 		}
 	}
 	for _, value := range []any{[]any{}, map[string]any{}} {
-		if _, err := KeyOf(value); err == nil {
+		if _, err := keyOf(value); err == nil {
 			t.Errorf("%v is a key", value)
 		}
 	}
@@ -182,7 +182,7 @@ func TestKeys(t *testing.T) {
 
 // filled is an index of so many objects, each with a key of its own and a value of about 60 bytes.
 func filled(n int) *Index {
-	x := NewIndex()
+	x := newIndex()
 	for i := range n {
 		x.Put(nameOf(i), []Entry{{must(fmt.Sprint("tenant-", i)), fmt.Sprintf(`{"namespace":"team-%d","plan":"gold","size":%d,"region":"x"}`, i%100, i)}})
 	}
@@ -230,7 +230,7 @@ func BenchmarkSame(b *testing.B) {
 // BenchmarkFirstListing is 20,000 objects under one key.
 func BenchmarkFirstListing(b *testing.B) {
 	for b.Loop() {
-		x := NewIndex()
+		x := newIndex()
 		for _, i := range rand.Perm(20_000) {
 			x.Put(nameOf(i), []Entry{{must("all"), "1"}})
 		}

@@ -22,8 +22,8 @@ const (
 	text   = 's'
 )
 
-// KeyOf returns the key that a plain value makes. The error says that no key can be made of it.
-func KeyOf(value any) (Key, error) {
+// keyOf returns the key that a plain value makes. The error says that no key can be made of it.
+func keyOf(value any) (Key, error) {
 	switch v := value.(type) {
 	case string:
 		if !utf8.ValidString(v) {

@@ -57,7 +57,7 @@ type current struct{ *one }
 
 // Get returns the values under a key.
 func (c current) Get(key any) ([]string, error) {
-	k, err := KeyOf(key)
+	k, err := keyOf(key)
 	if err != nil {
 		return nil, err
 	}

@@ -32,9 +32,9 @@ const (
 func (r read) digest() uint64 {
 	switch r.key {
 	case set:
-		return r.index.values.DigestOfKeys()
+		return r.index.values.digestOfKeys()
 	case all:
-		return r.index.values.DigestOfAll()
+		return r.index.values.digestOfAll()
 	}
 	return r.index.values.Digest(r.key)
 }
@@ -58,18 +58,18 @@ type slot struct {
 }
 
 // Readers know what the handlers of one resource's objects, here called owners, have read of the indexes. Its methods
-// may be called by any number of goroutines, but an owner is viewed by one pass at a time.
+// may be called by any number of goroutines, but an owner is viewed by one reconcile at a time.
 type Readers struct {
 	set   *Set
 	inbox Inbox
-	// nothing is what passes see where there are no indexes.
+	// nothing is what reconciles see where there are no indexes.
 	nothing *View
 
 	mu sync.Mutex
 	of map[cache.ObjectName][]slot
 }
 
-// Inbox wakes the owners of a resource, as [inbox.Box] does.
+// Inbox wakes the owners of a resource, as [inbox.Inbox] does.
 type Inbox interface {
 	// IndexSeen wakes an owner because of this version of an object, where it is known. It must be quick and must not call
 	// the set.

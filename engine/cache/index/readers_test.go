@@ -33,7 +33,7 @@ func newBench() *bench {
 	b := &bench{Set: &Set{}, looked: map[cache.ObjectName]bool{}}
 	for _, name := range []string{"x", "y"} {
 		b.all = append(b.all, &one{
-			IndexSpec: &dsl.IndexSpec{Name: name}, values: NewIndex(), feed: feed.New(feed.Cluster{}, feed.Settings{}), cache: b,
+			IndexSpec: &dsl.IndexSpec{Name: name}, values: newIndex(), feed: source.New(source.Cluster{}, source.Settings{}), cache: b,
 		})
 	}
 	b.readers = b.Readers(b)
@@ -52,7 +52,7 @@ func ownerOf(i int) cache.ObjectName {
 func (b *bench) put(at int, object, key, value string) {
 	var entries []Entry
 	if key != "" {
-		k, _ := KeyOf(key)
+		k, _ := keyOf(key)
 		entries = []Entry{{Key: k, Value: value}}
 	}
 	b.all[at].look(b.all[at].values.Put(types.NamespacedName{Name: object}, entries), breaker.Version{})
@@ -95,8 +95,8 @@ func (b *bench) left() (n int) {
 	return n + len(b.readers.of)
 }
 
-// TestWhoIsLookedAt holds, through many passes and changes, that those are looked at who have read what changed, and
-// no others; that a pass finds a change exactly where values are not as they were; and that nothing is left of readers
+// TestWhoIsLookedAt holds, through many reconciles and changes, that those are looked at who have read what changed, and
+// no others; that a reconcile finds a change exactly where values are not as they were; and that nothing is left of readers
 // that are gone.
 func TestWhoIsLookedAt(t *testing.T) {
 	type wants struct {
@@ -108,7 +108,7 @@ func TestWhoIsLookedAt(t *testing.T) {
 		seen := map[cache.ObjectName]map[wants]string{}
 		keys := []string{"a", "b", "c", "d"}
 		values := func(w wants) string {
-			k, _ := KeyOf(w.key)
+			k, _ := keyOf(w.key)
 			found, _ := b.all[w.index].values.Get(k)
 			return fmt.Sprint(found)
 		}
@@ -164,7 +164,7 @@ func TestWhoIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestWhatIsReadMeanwhile holds what counts of what is read around a pass.
+// TestWhatIsReadMeanwhile holds what counts of what is read around a reconcile.
 func TestWhatIsReadMeanwhile(t *testing.T) {
 	owner := ownerOf(1)
 	tests := map[string]func(t *testing.T, b *bench){
@@ -326,7 +326,7 @@ func TestWhatIsReadMeanwhile(t *testing.T) {
 }
 
 // BenchmarkReaders reports how many bytes are held for each of 20,000 objects that read one key of their own, and
-// how long a pass takes that reads it.
+// how long a reconcile takes that reads it.
 func BenchmarkReaders(b *testing.B) {
 	const n = 20_000
 	names := make([]cache.ObjectName, n)

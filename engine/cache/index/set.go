@@ -22,7 +22,7 @@ type Settings struct {
 	// Indexes are those of the operator.
 	Indexes []*dsl.IndexSpec
 	// Feeds makes the feeds of the indexes.
-	Feeds *feed.Factory
+	Feeds *source.Factory
 	Log   logr.Logger
 }
 
@@ -36,7 +36,7 @@ type Set struct {
 type one struct {
 	*dsl.IndexSpec
 	values  *Index
-	feed    *feed.Feed
+	feed    *source.Source
 	filling sync.Mutex
 	readers subscription.Book[Key, reader]
 	left    leftOut
@@ -53,8 +53,8 @@ func (x *one) unread() error { return x.cache.Complete() }
 func New(s Settings) *Set {
 	out := &Set{settings: s}
 	for _, spec := range s.Indexes {
-		x := &one{IndexSpec: spec, values: NewIndex(), log: s.Log.WithValues("index", spec.Name, "resource", spec.Resource.String())}
-		x.feed = s.Feeds.New(feed.Settings{
+		x := &one{IndexSpec: spec, values: newIndex(), log: s.Log.WithValues("index", spec.Name, "resource", spec.Resource.String())}
+		x.feed = s.Feeds.New(source.Settings{
 			Name: spec.Resource, Log: x.log, Handler: x,
 			Source: watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector},
 		})
@@ -65,7 +65,7 @@ func New(s Settings) *Set {
 }
 
 // Feeds are those of the indexes, in declared order.
-func (s *Set) Feeds() (out []*feed.Feed) {
+func (s *Set) Feeds() (out []*source.Source) {
 	for _, x := range s.all {
 		out = append(out, x.feed)
 	}
@@ -116,7 +116,7 @@ func (s *Set) Checks(by string) (out []ops.Check) {
 // Stats returns the indexes for metrics.
 func (s *Set) Stats() (out []ops.IndexStats) {
 	for _, x := range s.all {
-		now := ops.IndexStats{Index: x.Name, Up: x.feed.Status().Phase == feed.Running, LeftOut: x.left.count(), Read: x.readers.Size()}
+		now := ops.IndexStats{Index: x.Name, Up: x.feed.Status().Phase == source.Running, LeftOut: x.left.count(), Read: x.readers.Size()}
 		now.Objects, now.Keys = x.values.Size()
 		out = append(out, now)
 	}

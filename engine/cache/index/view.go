@@ -19,15 +19,15 @@ import (
 // mostKeys is how many keys of one index are remembered singly for a reader. Past it, any change of the index counts.
 const mostKeys = 64
 
-// View is what one pass sees of the indexes. Whatever its handlers and filters ask for, they see as it was when the
-// first of them did. What [View.For] returns may be used by any number of goroutines; the other methods are the pass's.
+// View is what one reconcile sees of the indexes. Whatever its handlers and filters ask for, they see as it was when the
+// first of them did. What [View.For] returns may be used by any number of goroutines; the other methods are the reconcile's.
 type View struct {
 	readers *Readers
 	owner   cache.ObjectName
 	// recorded: what is read is remembered, and wakes the owner.
 	recorded bool
 	kept     bool
-	// before is what was read before this pass, refreshed the same with what is there now.
+	// before is what was read before this reconcile, refreshed the same with what is there now.
 	before, refreshed []slot
 	changed           map[string]bool
 	// missed are the indexes that could not be read.
@@ -35,12 +35,12 @@ type View struct {
 
 	mu     sync.Mutex
 	opened map[*one]*snapshot
-	// now is what is read in this pass, and news what was subscribed to for it.
+	// now is what is read in this reconcile, and news what was subscribed to for it.
 	now  []slot
 	news map[read]struct{}
 }
 
-// snapshot is an index as a pass sees it.
+// snapshot is an index as a reconcile sees it.
 type snapshot struct {
 	err error
 	// base is the digest of everything before anything was read.
@@ -56,7 +56,7 @@ type found struct {
 	digest uint64
 }
 
-// View returns what a pass over an owner sees. First: no pass has seen the owner before. Recorded: what is read is
+// View returns what a reconcile over an owner sees. First: no reconcile has seen the owner before. Recorded: what is read is
 // remembered, and wakes the owner; it is not where the owner is gone, or is no object.
 func (r *Readers) View(owner cache.ObjectName, first, recorded bool) *View {
 	if len(r.set.all) == 0 {
@@ -118,7 +118,7 @@ func (v *View) note(handler string) {
 // patience is how long to wait until somebody looks whether the index can be read.
 func (x *one) patience() time.Duration {
 	if len(x.feed.Informers("")) > 0 {
-		return feed.ListingLook
+		return source.ListingLook
 	}
 	return inbox.Patience
 }
@@ -126,8 +126,8 @@ func (x *one) patience() time.Duration {
 // Changed reports whether what a handler, or its filter, has read is not as it was.
 func (v *View) Changed(handler string) bool { return v.changed[handler] }
 
-// Keep remembers what was read, after the pass, once. Done: the changes that there were are dealt with; otherwise they
-// are there for the next pass, too.
+// Keep remembers what was read, after the reconcile, once. Done: the changes that there were are dealt with; otherwise they
+// are there for the next reconcile, too.
 func (v *View) Keep(done bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -165,7 +165,7 @@ func (v *View) Keep(done bool) {
 	}
 }
 
-// Failed reports whether an index could not be read in this pass.
+// Failed reports whether an index could not be read in this reconcile.
 func (v *View) Failed() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -178,7 +178,7 @@ func (v *View) Failed() bool {
 }
 
 // For returns the indexes for a handler, or for its filter where that is asked for a cause. It is asked again: what it
-// read before does not count any more, unless it was in this pass.
+// read before does not count any more, unless it was in this reconcile.
 func (v *View) For(handler string, filter dsl.Cause) dsl.Indexes {
 	if len(v.readers.set.all) == 0 {
 		return v.readers.set.Live()
@@ -192,7 +192,7 @@ func (v *View) For(handler string, filter dsl.Cause) dsl.Indexes {
 	return &reading{v, w}
 }
 
-// slotLocked returns what somebody has read in this pass. The lock is held.
+// slotLocked returns what somebody has read in this reconcile. The lock is held.
 func (v *View) slotLocked(w who) *slot {
 	i := slices.IndexFunc(v.now, func(s slot) bool { return s.who == w })
 	if i < 0 {
@@ -201,12 +201,12 @@ func (v *View) slotLocked(w who) *slot {
 	return &v.now[i]
 }
 
-// openLocked returns an index as this pass sees it. The lock is held.
+// openLocked returns an index as this reconcile sees it. The lock is held.
 func (v *View) openLocked(x *one) *snapshot {
 	if known := v.opened[x]; known != nil {
 		return known
 	}
-	s := &snapshot{values: map[Key]found{}, err: v.unread(x), base: x.values.DigestOfAll()}
+	s := &snapshot{values: map[Key]found{}, err: v.unread(x), base: x.values.digestOfAll()}
 	if v.opened == nil {
 		v.opened = map[*one]*snapshot{}
 	}
@@ -291,7 +291,7 @@ type opened struct {
 
 // Get returns the values under a key.
 func (o *opened) Get(key any) ([]string, error) {
-	k, err := KeyOf(key)
+	k, err := keyOf(key)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// leastCharge is the least cost of a key for its tenant, so that tenants take turns before any pass has ended.
+// leastCharge is the least cost of a key for its tenant, so that tenants take turns before any reconcile has ended.
 const leastCharge = 100 * time.Microsecond
 
 // tenants share the time of the workers fairly: within a class, the next key is one of the tenant that has used the

@@ -52,7 +52,7 @@ func (e earlier) Relations() (out []dsl.Relation) {
 	return out
 }
 
-// Get returns the objects of one of these. All choices of a pass share them.
+// Get returns the objects of one of these. All choices of a reconcile share them.
 func (e earlier) Get(name string) ([]*unstructured.Unstructured, error) {
 	one := e.view.index.named(name)
 	if one == nil || !slices.Contains(e.of.After, name) || one.number >= e.of.number {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package related serves handlers the objects that they look at without owning them: the relations of one resource. An [Index]
-// knows which objects asked for what, and queues them when that changes. A [View] is what one pass sees, and knows whether
+// knows which objects asked for what, and queues them when that changes. A [View] is what one reconcile sees, and knows whether
 // handlers have seen it before.
 package related
 
@@ -37,13 +37,13 @@ type Inbox interface {
 type Settings struct {
 	// Resource has the relations, and Own brings its objects in.
 	Resource *dsl.Resource
-	Own      *feed.Feed
+	Own      *source.Source
 	// Feeds makes the feeds of the relations, which the owner of the index runs.
-	Feeds *feed.Factory
+	Feeds *source.Factory
 	// Inbox takes the changes.
 	Inbox Inbox
 	// All is the view of all that counts of an object of the resource itself.
-	All book.View
+	All progress.View
 	// Log is that of the feeds and of selections.
 	Log logr.Logger
 }
@@ -52,7 +52,7 @@ type Settings struct {
 type Index struct {
 	settings  Settings
 	relations []*relation
-	// nothing is what passes see where there are no relations.
+	// nothing is what reconciles see where there are no relations.
 	nothing *View
 }
 
@@ -61,7 +61,7 @@ type relation struct {
 	dsl.Relation
 	number int
 	inbox  Inbox
-	feed   *feed.Feed
+	feed   *source.Source
 	asked  subscriptions
 }
 
@@ -71,7 +71,7 @@ func New(s Settings) *Index {
 	x.nothing = &View{index: x}
 	for i, spec := range s.Resource.Relations() {
 		one := &relation{Relation: spec, number: i, inbox: s.Inbox}
-		one.feed = s.Feeds.New(feed.Settings{
+		one.feed = s.Feeds.New(source.Settings{
 			Name: spec.Resource, Log: s.Log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector, Form: cached.FormOf(spec.Held())},
 			Handler: one,
 		})
@@ -89,7 +89,7 @@ func (x *Index) named(name string) *relation {
 }
 
 // Feeds yields the names of the relations with their feeds.
-func (x *Index) Feeds(yield func(relation string, f *feed.Feed) bool) {
+func (x *Index) Feeds(yield func(relation string, f *source.Source) bool) {
 	for _, one := range x.relations {
 		if !yield(one.Name, one.feed) {
 			return
@@ -98,14 +98,14 @@ func (x *Index) Feeds(yield func(relation string, f *feed.Feed) bool) {
 }
 
 // OnEvent takes an event of a related object: the owners that asked for it are looked at again. What a first listing
-// brings counts too, as the resource may have come, or may be allowed, long after its owners; those that wait for the
-// listing as a whole are woken when it is complete.
+// brings counts too, as the resource may have come, or may be allowed, long after its owners; owners that wait for
+// the whole listing are woken when it is complete. Owners that are parked for this event are woken last, so that one reconcile takes both.
 func (one *relation) OnEvent(ev watch.Event) {
-	one.inbox.Wake(ev.UID)
+	defer one.inbox.Wake(ev.UID)
 	one.asked.eachAffected(ev, func(owner cache.ObjectName) { one.inbox.RelatedSeen(owner, one.number, ev) })
 }
 
-// Grant implements [feed.Handler].
+// Grant implements [source.Handler].
 func (one *relation) Grant() { one.inbox.Grant() }
 
 // Listed must be called when a listing of a resource is complete: owners that could not see its objects are looked

@@ -20,7 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
 
-// selection is what a relation selects for a pass.
+// selection is what a relation selects for a reconcile.
 type selection struct {
 	dsl.Selection
 	// reader is the object's subscription to that, nil when it has none. Unchanged: the object asked for the same before.
@@ -98,7 +98,7 @@ func (s *selection) mayBe(o *cached.Object) bool {
 
 // find looks for the selected objects in the cache: by their names where a lookup finds them. They are sorted. An error of the
 // condition names its object, unless names are not shown.
-func (s *selection) find(f *feed.Feed, hidden bool) {
+func (s *selection) find(f *source.Source, hidden bool) {
 	namespaced := f.Resource().Namespaced
 	for _, h := range f.Informers(s.Namespace) {
 		namespace := cmp.Or(s.Namespace, h.Source().Namespace)

@@ -27,7 +27,7 @@ type subscriptions struct {
 	of map[cache.ObjectName]*reader
 }
 
-// reader is an owner with what it asked for, without the condition that only a pass can ask. It does not change.
+// reader is an owner with what it asked for, without the condition that only a reconcile can ask. It does not change.
 type reader struct {
 	dsl.Selection
 	owner cache.ObjectName

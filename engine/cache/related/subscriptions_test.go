@@ -28,11 +28,11 @@ var (
 // held returns an object with a label as a cache holds it.
 func held(t *testing.T, app string) *cached.Object {
 	t.Helper()
-	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+	o, err := transformer.Transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
 		"namespace": "default", "name": "a", "uid": "0b1f", "labels": map[string]any{"app": app},
 	}}})
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// State is what the handlers of an object saw of its related objects, remembered from one pass to the next. The zero
-// value is of an object that no pass has seen.
+// State is what the handlers of an object saw of its related objects, remembered from one reconcile to the next. The zero
+// value is of an object that no reconcile has seen.
 type State struct {
 	// version is the object's own, by which it was selected; relations has one sight for each.
 	version   string
@@ -43,19 +43,19 @@ type sight struct {
 
 func (s sight) same(t sight) bool { return s.others == t.others && s.self == t.self }
 
-// Owner is the object of a pass.
+// Owner is the object of a reconcile.
 type Owner struct {
 	Key    cache.ObjectName
 	Object *unstructured.Unstructured
 	// Gone: it is deleted, and nothing wakes it any more.
 	Gone bool
-	// Now is when the pass began.
+	// Now is when the reconcile began.
 	Now time.Time
 }
 
-// View is dsl.Related for one pass. Whatever its handlers and filters ask for, they see the related objects as they
+// View is dsl.Related for one reconcile. Whatever its handlers and filters ask for, they see the related objects as they
 // were when the first one did. The methods of dsl.Related may be called by any number of goroutines; the others are
-// the pass's.
+// the reconcile's.
 type View struct {
 	index *Index
 	owner Owner
@@ -66,13 +66,13 @@ type View struct {
 
 	mu         sync.Mutex
 	selections []*selection // by relation, nil before somebody asks
-	// chosen are the objects of relations that others choose by, once for all choices and conditions of the pass.
+	// chosen are the objects of relations that others choose by, once for all choices and conditions of the reconcile.
 	chosen map[string][]*unstructured.Unstructured
 }
 
 var _ dsl.Related = (*View)(nil)
 
-// View returns what a pass over an object sees.
+// View returns what a reconcile over an object sees.
 func (x *Index) View(o Owner) *View {
 	if len(x.relations) == 0 {
 		return x.nothing
@@ -151,15 +151,15 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// Changed reports whether the selected objects differ from those that handlers saw before. It is false for the first pass.
+// Changed reports whether the selected objects differ from those that handlers saw before. It is false for the first reconcile.
 func (v *View) Changed() bool { return v.changed }
 
 // State returns what is to be remembered.
 func (v *View) State() State { return v.state }
 
-// Foresee records the state in which the pass leaves the object, if it is among its own related objects: the next pass does not see a
+// ExpectOwnState records the state in which the reconcile leaves the object, if it is among its own related objects: the next reconcile does not see a
 // change then. Otherwise left is not called.
-func (v *View) Foresee(left func() *unstructured.Unstructured) {
+func (v *View) ExpectOwnState(left func() *unstructured.Unstructured) {
 	for i := range v.state.relations {
 		if s := &v.state.relations[i]; s.self != "" {
 			s.self = v.digest(left())
@@ -169,7 +169,7 @@ func (v *View) Foresee(left func() *unstructured.Unstructured) {
 
 // digest is that of the object itself.
 func (v *View) digest(o *unstructured.Unstructured) string {
-	return book.NewLook(o.Object).Digest(v.index.settings.All)
+	return progress.NewLook(o.Object).Digest(v.index.settings.All)
 }
 
 // look sees the related objects. Those that are known count when they cannot be seen now, and the object waits:
@@ -179,7 +179,7 @@ func (v *View) look(one *relation, last sight) (now sight, again time.Duration) 
 	if s.unsynced != nil {
 		last.unsynced = true
 		if len(one.feed.Informers("")) > 0 {
-			return last, feed.ListingLook
+			return last, source.ListingLook
 		}
 		return last, inbox.Patience // the listing wakes the object; this is if nothing has to be listed
 	}

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
+	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
@@ -58,7 +58,7 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 type stage struct {
 	t       *testing.T
 	index   *Index
-	feed    *feed.Feed
+	feed    *source.Source
 	client  dynamic.ResourceInterface
 	names   []string // in the owner's spec
 	version string
@@ -72,7 +72,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{configMaps: "ConfigMapList"})
-	served, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: configMapsServed{}})
+	served, err := clientdiscovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: configMapsServed{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +87,11 @@ func newStage(t *testing.T) *stage {
 		}
 	}})
 	t.Cleanup(set.Close)
-	in := feed.Cluster{Watches: set, Catalog: catalog.New(served, client, reviews.AuthorizationV1()), Outages: transport.NewOutages(logr.Discard())}
+	in := source.Cluster{Watches: set, Catalog: discovery.New(served, client, reviews.AuthorizationV1()), Outages: transport.NewOutages(logr.Discard())}
 	resource := dsl.New("test").Resource("foos.v1.example.com", func(foo *dsl.Resource) {
 		foo.Relates(dsl.Relation{Name: "settings", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Select: s.selects})
 	})
-	s.index = New(Settings{Resource: resource, Own: feed.New(in, feed.Settings{}), Feeds: feed.NewFactory(feed.FactorySettings{Cluster: in, Scope: dsl.Scope{Namespaces: []string{owner.Namespace}}}), Inbox: s, Log: logr.Discard()})
+	s.index = New(Settings{Resource: resource, Own: source.New(in, source.Settings{}), Feeds: source.NewFactory(source.FactorySettings{Cluster: in, Scope: dsl.Scope{Namespaces: []string{owner.Namespace}}}), Inbox: s, Log: logr.Discard()})
 	for _, f := range s.index.Feeds {
 		s.feed = f
 	}
@@ -150,7 +150,7 @@ func (s *stage) put(name string) {
 	synctest.Wait()
 }
 
-// want makes a pass over the owner, and compares what it finds: whether handlers are to see a change, and the names that they read;
+// want makes a reconcile over the owner, and compares what it finds: whether handlers are to see a change, and the names that they read;
 // "error" for an error, after which the owner is looked at again.
 func (s *stage) want(changed bool, names ...string) {
 	s.t.Helper()
@@ -178,7 +178,7 @@ func (s *stage) want(changed bool, names ...string) {
 	s.state = v.State()
 }
 
-// TestWhatPassesSeeOfRelatedObjects plays with the related objects of one owner, between passes over it.
+// TestWhatPassesSeeOfRelatedObjects plays with the related objects of one owner, between reconciles over it.
 func TestWhatPassesSeeOfRelatedObjects(t *testing.T) {
 	tests := map[string]func(s *stage){
 		"nothing changes": func(s *stage) {

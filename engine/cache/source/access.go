@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"context"
@@ -40,13 +40,12 @@ func (m missingVerbs) reads(namespace string) bool {
 type access struct {
 	at        *Location
 	informers *informers
-	catalog   *catalog.Catalog
+	catalog   *discovery.Catalog
 	log       logr.Logger
 	// wake gets a signal when a missing right is to be checked again.
 	wake chan<- struct{}
-	// needed are the verbs but for "patch status", which status adds where the resource has that.
-	needed []string
-	status bool
+	// verbs are those that the engine itself uses on the resource; see [Source.Verbs].
+	verbs []string
 	// foreseen is an answer for the first check; nil later.
 	foreseen *foresight
 	// lacking has the missing rights by namespace.
@@ -71,27 +70,18 @@ type suspicion struct {
 	asked time.Time
 }
 
-func newAccess(at *Location, in *informers, from *catalog.Catalog, s Settings, wake chan<- struct{}) *access {
+func newAccess(at *Location, in *informers, from *discovery.Catalog, s Settings, wake chan<- struct{}) *access {
 	needed := []string{"list", "watch"}
-	if s.Patches || s.ObservedGeneration || s.Gets || s.Source.Profile == dsl.CacheLive {
+	if s.Patches || s.Gets || s.Source.Profile == dsl.CacheLive {
 		needed = append(needed, "get") // after a conflict, to confirm deletions, and for each pass with cache live
 	}
 	if s.Patches {
 		needed = append(needed, "patch")
 	}
 	return &access{
-		at: at, informers: in, catalog: from, log: s.Log, wake: wake, needed: needed, status: s.ObservedGeneration,
+		at: at, informers: in, catalog: from, log: s.Log, wake: wake, verbs: needed,
 		lacking: map[string]lack{}, suspects: map[string]suspicion{},
 	}
-}
-
-// verbs are those that the engine itself uses on the resource; see [Feed.Verbs].
-func (a *access) verbs() []string {
-	verbs := slices.Clone(a.needed)
-	if now := a.at.now(); a.status && (now.served.Status || !now.known) {
-		verbs = append(verbs, "patch status")
-	}
-	return verbs
 }
 
 // check returns the missing verbs. It checks namespaces that were not checked, those where a request was refused, and, with
@@ -202,7 +192,7 @@ func (a *access) ask(ctx context.Context, ns string, known []string) ([]string, 
 		a.suspects[ns] = suspicion{asked: time.Now()}
 	}
 	a.mu.Unlock()
-	if len(known) > 0 && slices.Contains(a.verbs(), known[0]) {
+	if len(known) > 0 && slices.Contains(a.verbs, known[0]) {
 		still, err := a.catalog.Access(ctx, a.at.Resource().GVR, ns, known[0])
 		if err != nil || len(still) > 0 {
 			return known, err

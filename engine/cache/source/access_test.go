@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"errors"
@@ -44,32 +44,24 @@ func (a *account) accessOf(in *informers, wake chan<- struct{}) *access {
 	})
 	at := &Location{place: place{served: foos("v1"), known: true}}
 	in.at = at
-	return newAccess(at, in, catalog.New(nil, nil, client.AuthorizationV1()), Settings{Patches: true, Log: logr.Discard()}, wake)
+	return newAccess(at, in, discovery.New(nil, nil, client.AuthorizationV1()), Settings{Patches: true, Log: logr.Discard()}, wake)
 }
 
 func TestVerbsThatAFeedNeeds(t *testing.T) {
 	live := watch.Source{Form: cached.Form{Profile: dsl.CacheLive}}
-	unknown, plain, status := place{}, place{known: true, served: foos("v1")}, place{known: true, served: foos("v1")}
-	status.served.Status = true
 	tests := map[string]struct {
 		settings Settings
-		at       place
 		want     []string
 	}{
-		"objects that are looked at":                  {Settings{}, plain, []string{"list", "watch"}},
-		"objects that are patched":                    {Settings{Patches: true}, plain, []string{"list", "watch", "get", "patch"}},
-		"objects whose deletion is confirmed":         {Settings{Gets: true}, plain, []string{"list", "watch", "get"}},
-		"objects whose content no cache has":          {Settings{Source: live}, plain, []string{"list", "watch", "get"}},
-		"objects with a status of their own":          {Settings{ObservedGeneration: true}, status, []string{"list", "watch", "get", "patch status"}},
-		"objects without one":                         {Settings{ObservedGeneration: true}, plain, []string{"list", "watch", "get"}},
-		"objects whose status is not known yet":       {Settings{ObservedGeneration: true}, unknown, []string{"list", "watch", "get", "patch status"}},
-		"a status that the engine does not write to":  {Settings{}, status, []string{"list", "watch"}},
-		"objects that are patched, with their status": {Settings{Patches: true, ObservedGeneration: true}, status, []string{"list", "watch", "get", "patch", "patch status"}},
+		"objects that are looked at":          {Settings{}, []string{"list", "watch"}},
+		"objects that are patched":            {Settings{Patches: true}, []string{"list", "watch", "get", "patch"}},
+		"objects whose deletion is confirmed": {Settings{Gets: true}, []string{"list", "watch", "get"}},
+		"objects whose content no cache has":  {Settings{Source: live}, []string{"list", "watch", "get"}},
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
-			a := newAccess(&Location{place: tt.at}, nil, nil, tt.settings, nil)
-			if diff := cmp.Diff(tt.want, a.verbs()); diff != "" {
+			a := newAccess(&Location{}, nil, nil, tt.settings, nil)
+			if diff := cmp.Diff(tt.want, a.verbs); diff != "" {
 				t.Errorf("verbs (-want +got):\n%s", diff)
 			}
 		})

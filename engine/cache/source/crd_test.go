@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"errors"
@@ -69,7 +69,7 @@ func TestEventsOfACRD(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			d := defined(false, nil)
 			if tt.served {
-				d.of.found(foos("v1"), false)
+				d.of.found(foos("v1"))
 			}
 			d.seen(tt.event)
 			if there, known := d.now(); there != tt.there || known != tt.there {

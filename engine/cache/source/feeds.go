@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type FactorySettings struct {
 // Owner runs the feeds of an operator. Its methods must be quick.
 type Owner interface {
 	// Feeds returns the feeds that the owner runs.
-	Feeds() []*Feed
+	Feeds() []*Source
 	// ScopeChanged is called when the namespaces of the scope have changed.
 	ScopeChanged()
 	// CRDSeen is called with each event of a CRD.
@@ -49,7 +49,7 @@ type Factory struct {
 	settings FactorySettings
 	scope    *Scope
 	// namespaces is nil where the scope is not live.
-	namespaces, crds *Feed
+	namespaces, crds *Source
 	needCRDs         chan struct{}
 	lent             atomic.Int32
 }
@@ -88,15 +88,15 @@ func NewFactory(s FactorySettings) *Factory {
 }
 
 // newOwn returns a feed of the factory itself: of metadata at most, cluster-wide.
-func (y *Factory) newOwn(held dsl.CacheProfile, s Settings) *Feed {
+func (y *Factory) newOwn(held dsl.CacheProfile, s Settings) *Source {
 	s.Source.Profile = held
 	return y.newIn(NewScope(ScopeSettings{}), s)
 }
 
 // New returns a feed that is not running yet. It fills in what all caches hold.
-func (y *Factory) New(s Settings) *Feed { return y.newIn(y.scope, s) }
+func (y *Factory) New(s Settings) *Source { return y.newIn(y.scope, s) }
 
-func (y *Factory) newIn(scope *Scope, s Settings) *Feed {
+func (y *Factory) newIn(scope *Scope, s Settings) *Source {
 	all := y.settings.Form
 	s.Source.Made, s.Source.Markers, s.Source.Own = all.Made, all.Markers, all.Own
 	in := y.settings.Cluster
@@ -144,7 +144,7 @@ func (y *Factory) Settled(ctx context.Context) {
 }
 
 // All returns the feeds that run from the start.
-func (y *Factory) All() []*Feed {
+func (y *Factory) All() []*Source {
 	if y.namespaces == nil {
 		return y.settings.Owner.Feeds()
 	}
@@ -262,7 +262,7 @@ func (y *Factory) Extinct(ctx context.Context, kind schema.GroupKind) (extinct b
 }
 
 // Whole returns a feed whose cache has all objects of the resource in the namespace, with all fields; or nil.
-func (y *Factory) Whole(gvr schema.GroupVersionResource, namespace string) *Feed {
+func (y *Factory) Whole(gvr schema.GroupVersionResource, namespace string) *Source {
 	for _, f := range y.All() {
 		if f.Whole(gvr, namespace) {
 			return f

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func (a *access) foresee(ctx context.Context, scope *Scope) (end func()) {
 	if names, known := scope.Names(true); known && len(names) == 1 {
 		f.namespace = names[0]
 	}
-	verbs := a.verbs()
+	verbs := a.verbs
 	go func() {
 		defer close(f.done)
 		f.answer.missing, f.answer.err = a.catalog.Access(ctx, f.of, f.namespace, verbs...)
@@ -54,7 +54,7 @@ func (f *foresight) about(namespace string) bool { return f != nil && f.namespac
 
 // missing returns the missing verbs in a namespace. It asks, unless that was done ahead.
 func (a *access) missing(ctx context.Context, namespace string) ([]string, error) {
-	gvr, verbs := a.at.Resource().GVR, a.verbs()
+	gvr, verbs := a.at.Resource().GVR, a.verbs
 	if f := a.foreseen; f.about(namespace) && f.of == gvr && time.Since(f.asked) < askMost {
 		select {
 		case <-f.done:

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"slices"
@@ -71,8 +71,8 @@ type Health struct {
 	recovered map[string]bool
 }
 
-// NewHealth returns the health of a feed that is starting.
-func NewHealth(log logr.Logger) *Health {
+// newHealth returns the health of a feed that is starting.
+func newHealth(log logr.Logger) *Health {
 	return &Health{log: log, settled: make(chan struct{}), state: State{Phase: Starting}, recovered: map[string]bool{}}
 }
 

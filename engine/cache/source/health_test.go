@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"fmt"
@@ -101,7 +101,7 @@ func TestDegradation(t *testing.T) {
 // TestSurvey holds when objects that a problem hid are there again: when it is over, and they are listed.
 func TestSurvey(t *testing.T) {
 	bad, good := State{Phase: Faulty, Text: "no space left"}, State{Phase: Running}
-	h := NewHealth(logr.Discard())
+	h := newHealth(logr.Discard())
 	steps := []struct {
 		what      string
 		now       State

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"context"
@@ -40,7 +40,7 @@ type informer struct {
 // successor is the version that a feed switches to when its resource is served in another version only. It has
 // the informers of the namespaces that have not switched yet.
 type successor struct {
-	served catalog.Resource
+	served discovery.Resource
 	by     map[string]*informer
 }
 
@@ -55,7 +55,7 @@ func (c *informers) open(ctx context.Context, namespaces []string, missing missi
 		if c.of(ns) != nil || !missing.reads(ns) {
 			continue
 		}
-		c.mu.Lock() // the pass that the first event starts must find the informer
+		c.mu.Lock() // the reconcile that the first event starts must find the informer
 		opened, err := c.start(ctx, c.at.Resource(), ns, false)
 		if err == nil {
 			c.by[ns] = opened
@@ -69,7 +69,7 @@ func (c *informers) open(ctx context.Context, namespaces []string, missing missi
 }
 
 // start opens the informer of a namespace. A silent one records events and does not deliver them.
-func (c *informers) start(ctx context.Context, served catalog.Resource, namespace string, silent bool) (*informer, error) {
+func (c *informers) start(ctx context.Context, served discovery.Resource, namespace string, silent bool) (*informer, error) {
 	src := c.source
 	src.GVR, src.Kind, src.Namespace = served.GVR, served.Kind, namespace
 	l := newLedger(c.handler, silent)
@@ -177,7 +177,7 @@ func (c *informers) failures() (n int) {
 }
 
 // trailing returns the namespaces whose informers are of another version than the one that is served.
-func (c *informers) trailing(served catalog.Resource) []string {
+func (c *informers) trailing(served discovery.Resource) []string {
 	return slices.DeleteFunc(c.opened(), func(ns string) bool { return c.of(ns).Source().GVR == served.GVR })
 }
 
@@ -189,7 +189,7 @@ func (c *informers) awaits(gvr schema.GroupVersionResource) bool {
 }
 
 // succession returns the successor for a version that is served. It makes the successor if need be.
-func (c *informers) succession(served catalog.Resource) *successor {
+func (c *informers) succession(served discovery.Resource) *successor {
 	c.abandon(served.GVR)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"fmt"
@@ -74,7 +74,7 @@ func TestInformersGoOverToAnotherVersion(t *testing.T) {
 		if len(events) > 0 || !in.awaits(v2.GVR) || version(r.Informer("team-a")) != "v1" || version(in.newest("team-a")) != "v1" {
 			t.Errorf("before it goes over, the cache is that of %s, and the events are %q", version(r.Informer("team-a")), events)
 		}
-		r.found(v2, false)
+		r.found(v2)
 		if got := version(in.newest("team-a")); got != "v2" {
 			t.Errorf("once v2 is known, the newest informer is that of %s", got)
 		}

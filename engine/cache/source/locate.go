@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"context"
 	"sync"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -30,10 +29,8 @@ type Location struct {
 type place struct {
 	// served is the resource that the API server serves under the name. Known is true while it does, as far as the feed
 	// knows.
-	served catalog.Resource
+	served discovery.Resource
 	known  bool
-	// observes: objects have status.observedGeneration.
-	observes bool
 	// absent: there is no CRD, and so there are no objects.
 	absent bool
 }
@@ -45,10 +42,10 @@ func (l *Location) now() place {
 }
 
 // found records what the API server serves.
-func (l *Location) found(served catalog.Resource, observes bool) {
+func (l *Location) found(served discovery.Resource) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.place = place{served: served, known: true, observes: observes}
+	l.place = place{served: served, known: true}
 }
 
 // end records that the resource is gone. Resource goes on to return what was served.
@@ -87,19 +84,12 @@ func (l *Location) Known() bool { return l.now().known }
 
 // Resource is the resource that the API server serves under the name. It is the zero value before that is known, and stays
 // as it was when the resource is not served any more.
-func (l *Location) Resource() catalog.Resource { return l.now().served }
+func (l *Location) Resource() discovery.Resource { return l.now().served }
 
 // Serves reports whether the API server serves this resource under the name.
 func (l *Location) Serves(gvr schema.GroupVersionResource) bool {
 	now := l.now()
 	return now.known && now.served.GVR == gvr
-}
-
-// KeepsGeneration reports whether the engine keeps progress in status.observedGeneration. It is false if [Settings].ObservedGeneration
-// is.
-func (l *Location) KeepsGeneration() bool {
-	now := l.now()
-	return now.observes && now.served.Status
 }
 
 // Absent reports whether the resource is known to be gone, or not to have come yet.
@@ -129,72 +119,29 @@ func (l *Location) Tree(o *cached.Object) *unstructured.Unstructured {
 // locator asks the catalog where a resource is served. The feed's own goroutine uses it.
 type locator struct {
 	at      *Location
-	catalog *catalog.Catalog
-	// generation: the engine writes status.observedGeneration where objects have it.
-	generation bool
-	// looked: it has asked before.
-	looked bool
-	log    logr.Logger
+	catalog *discovery.Catalog
 }
 
-// find records where the resource is served. The error wraps [catalog.ErrMissing] if it is not.
+// find records where the resource is served. The error wraps [discovery.ErrMissing] if it is not.
 func (l *locator) find(ctx context.Context) error {
-	read := l.foresee(ctx)
 	served, err := l.look(ctx)
-	read(err == nil)
-	if err != nil {
-		return err
+	if err == nil {
+		l.at.found(served)
 	}
-	return l.enter(ctx, served)
-}
-
-// foresee begins to read what enter asks for, the first time: the CRD has the name that was declared. A name without a version says
-// too little. Read waits for the end, and keeps what was read if the resource is served.
-func (l *locator) foresee(ctx context.Context) (read func(served bool)) {
-	name := l.at.name
-	if l.looked || !l.generation || l.at.ByKind() || name.Version == "" {
-		return func(bool) {}
-	}
-	l.looked = true
-	var keep func()
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		keep = l.catalog.Foresee(ctx, schema.GroupVersionResource{Group: name.Group, Version: name.Version, Resource: name.Resource})
-	})
-	return func(served bool) {
-		if reading.Wait(); served {
-			keep()
-		}
-	}
-}
-
-// enter records that the resource is served in this version.
-func (l *locator) enter(ctx context.Context, served catalog.Resource) error {
-	observes := false
-	if l.generation {
-		var err error
-		if observes, err = l.catalog.ObservedGeneration(ctx, served); err != nil {
-			return err
-		}
-		if !observes {
-			l.log.Info("schema has no status.observedGeneration; progress is kept in an annotation")
-		}
-	}
-	l.at.found(served, observes)
-	return nil
+	return err
 }
 
 // look asks for the resource as it was declared.
-func (l *locator) look(ctx context.Context) (catalog.Resource, error) {
+func (l *locator) look(ctx context.Context) (discovery.Resource, error) {
 	return l.resolve(ctx, l.at.name, l.at.kind)
 }
 
 // resolve asks for a name, or for a kind where there is one.
-func (l *locator) resolve(ctx context.Context, name dsl.ResourceName, kind schema.GroupVersionKind) (catalog.Resource, error) {
+func (l *locator) resolve(ctx context.Context, name dsl.ResourceName, kind schema.GroupVersionKind) (discovery.Resource, error) {
 	if !kind.Empty() {
 		served, err := l.catalog.KindOf(ctx, kind)
 		if err != nil {
-			return catalog.Resource{}, err
+			return discovery.Resource{}, err
 		}
 		name = dsl.ResourceName{Resource: served.GVR.Resource, Version: served.GVR.Version, Group: served.GVR.Group}
 	}

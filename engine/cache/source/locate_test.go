@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"errors"
@@ -11,10 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -44,7 +43,7 @@ func (serving) RoundTrip(r *http.Request) (*http.Response, error) {
 // named returns the locator of a resource with this name, or with a kind where that is given, on a server that serves bars in v1.
 func named(t *testing.T, name string, kind schema.GroupVersionKind) *locator {
 	t.Helper()
-	client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: serving{}})
+	client, err := clientdiscovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: serving{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +51,7 @@ func named(t *testing.T, name string, kind schema.GroupVersionKind) *locator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &locator{at: &Location{name: parsed, kind: kind}, catalog: catalog.New(client, nil, nil), log: logr.Discard()}
+	return &locator{at: &Location{name: parsed, kind: kind}, catalog: discovery.New(client, nil, nil)}
 }
 
 func TestALocatorFindsWhatIsServed(t *testing.T) {
@@ -72,7 +71,7 @@ func TestALocatorFindsWhatIsServed(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			l := named(t, tt.name, tt.kind)
 			err := l.find(t.Context())
-			if errors.Is(err, catalog.ErrMissing) != tt.missing || l.at.Known() == tt.missing {
+			if errors.Is(err, discovery.ErrMissing) != tt.missing || l.at.Known() == tt.missing {
 				t.Errorf("the error is %v, and known is %v", err, l.at.Known())
 			}
 			if got := l.at.Resource(); !tt.missing && (got.Kind != "Bar" || !got.Namespaced) {
@@ -94,27 +93,25 @@ func TestElsewhereIsAnotherVersion(t *testing.T) {
 
 func TestALocationSaysWhatIsServed(t *testing.T) {
 	v1, v2 := foos("v1"), foos("v2")
-	v2.Status = true
 	tests := map[string]struct {
 		do func(*Location)
-		// want is what the location says: whether the resource is known, is gone, is served as v1 and as v2, and keeps its generation.
+		// want is what the location says: whether the resource is known, is gone, and is served as v1 and as v2.
 		want string
 		is   []string // the names that it has
 	}{
-		"nothing is known yet":             {func(*Location) {}, "- - - - -", []string{"foos.example.com"}},
-		"it is served":                     {func(l *Location) { l.found(v1, false) }, "known - v1 - -", []string{"foos.example.com", "foos.v1.example.com"}},
-		"it is served in a later version":  {func(l *Location) { l.found(v1, false); l.found(v2, true) }, "known - - v2 generation", []string{"foos.example.com", "foos.v2.example.com"}},
-		"it has no status of its own":      {func(l *Location) { l.found(v1, true) }, "known - v1 - -", []string{"foos.example.com", "foos.v1.example.com"}},
-		"it is gone":                       {func(l *Location) { l.found(v1, false); l.end() }, "- absent - - -", []string{"foos.example.com"}},
-		"it is gone and comes back":        {func(l *Location) { l.end(); l.found(v1, false) }, "known - v1 - -", []string{"foos.example.com", "foos.v1.example.com"}},
-		"it may be there and is not found": {func(l *Location) { l.end(); l.unserved(false) }, "- - - - -", []string{"foos.example.com"}},
+		"nothing is known yet":             {func(*Location) {}, "- - - -", []string{"foos.example.com"}},
+		"it is served":                     {func(l *Location) { l.found(v1) }, "known - v1 -", []string{"foos.example.com", "foos.v1.example.com"}},
+		"it is served in a later version":  {func(l *Location) { l.found(v1); l.found(v2) }, "known - - v2", []string{"foos.example.com", "foos.v2.example.com"}},
+		"it is gone":                       {func(l *Location) { l.found(v1); l.end() }, "- absent - -", []string{"foos.example.com"}},
+		"it is gone and comes back":        {func(l *Location) { l.end(); l.found(v1) }, "known - v1 -", []string{"foos.example.com", "foos.v1.example.com"}},
+		"it may be there and is not found": {func(l *Location) { l.end(); l.unserved(false) }, "- - - -", []string{"foos.example.com"}},
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
 			l := &Location{name: dsl.ResourceName{Resource: "foos", Group: "example.com"}}
 			tt.do(l)
 			or := func(is bool, word string) string { return map[bool]string{true: word, false: "-"}[is] }
-			got := fmt.Sprint(or(l.Known(), "known"), " ", or(l.Absent(), "absent"), " ", or(l.Serves(v1.GVR), "v1"), " ", or(l.Serves(v2.GVR), "v2"), " ", or(l.KeepsGeneration(), "generation"))
+			got := fmt.Sprint(or(l.Known(), "known"), " ", or(l.Absent(), "absent"), " ", or(l.Serves(v1.GVR), "v1"), " ", or(l.Serves(v2.GVR), "v2"))
 			if got != tt.want {
 				t.Errorf("it says %q, want %q", got, tt.want)
 			}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"testing"
@@ -29,13 +29,13 @@ func (h handler) OnEvent(ev watch.Event) { h(ev) }
 func (handler) Grant() {}
 
 // foos are the resource of these tests in a version.
-func foos(version string) catalog.Resource {
-	return catalog.Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "foos"}, Kind: "Foo", Namespaced: true}
+func foos(version string) discovery.Resource {
+	return discovery.Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "foos"}, Kind: "Foo", Namespaced: true}
 }
 
 // rig is a feed of foos, which is not run, and the server's foos in team-a.
 type rig struct {
-	*Feed
+	*Source
 	t      *testing.T
 	client *dynamicfake.FakeDynamicClient
 }
@@ -50,8 +50,8 @@ func rigged(t *testing.T, s Settings, names ...string) *rig {
 	t.Cleanup(set.Close)
 	s.Name = dsl.ResourceName{Resource: "foos", Group: "example.com"}
 	in := Cluster{Watches: set, Scope: NewScope(ScopeSettings{Of: dsl.Scope{Namespaces: []string{"team-a", "team-b"}}}), Outages: transport.NewOutages(logr.Discard())}
-	r := &rig{Feed: New(in, s), t: t, client: client}
-	r.found(foos("v1"), false)
+	r := &rig{Source: New(in, s), t: t, client: client}
+	r.found(foos("v1"))
 	r.create("v1", names...)
 	if err := r.informers.open(t.Context(), []string{"team-a"}, nil); err != nil {
 		t.Fatal(err)
@@ -82,11 +82,11 @@ func (r *rig) delete(name string) {
 // held returns an object as a cache holds it.
 func held(t *testing.T, metadata map[string]any) *cached.Object {
 	t.Helper()
-	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": metadata}})
+	o, err := transformer.Transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": metadata}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
 )
 
-// runner takes the steps of a feed, from discovery to informers that run. Only the goroutine of [Feed.Run] uses it.
+// runner takes the steps of a feed, from discovery to informers that run. Only the goroutine of [Source.Run] uses it.
 type runner struct {
 	*Reader
 	settings Settings
@@ -30,7 +30,7 @@ type runner struct {
 	lost  bool
 }
 
-// run implements [Feed.Run].
+// run implements [Source.Run].
 func (r *runner) run(ctx context.Context) {
 	defer r.access.foresee(ctx, r.scope)()
 	p := patience{}
@@ -120,7 +120,7 @@ func (r *runner) resolve(ctx context.Context) bool {
 	}
 	err := r.locator.find(ctx)
 	switch {
-	case errors.Is(err, catalog.ErrMissing):
+	case errors.Is(err, discovery.ErrMissing):
 		r.unserved(ctx)
 	case err != nil:
 		r.fail(err)
@@ -143,7 +143,7 @@ func (r *runner) inquire(ctx context.Context) (lost bool) {
 	now := r.at.Resource()
 	r.asked, r.lost = time.Now(), true
 	switch {
-	case errors.Is(err, catalog.ErrMissing):
+	case errors.Is(err, discovery.ErrMissing):
 		r.unserved(ctx)
 	case err != nil:
 		r.fail(err)
@@ -204,7 +204,7 @@ func (r *runner) end() {
 // move goes over to the version in which the resource is served now. Its objects are the same ones:
 // the informers of the old version keep what they have until those of the new one have listed. A
 // namespace that cannot be listed, as for a missing right, keeps none of the others back.
-func (r *runner) move(ctx context.Context, served catalog.Resource) {
+func (r *runner) move(ctx context.Context, served discovery.Resource) {
 	next := r.informers.succession(served)
 	var ready []string
 	fault, listing := error(nil), false
@@ -231,16 +231,13 @@ func (r *runner) move(ctx context.Context, served catalog.Resource) {
 	case len(ready) == 0 && fault != nil:
 		r.fail(fault)
 	default:
-		r.enter(ctx, next, ready)
+		r.enter(next, ready)
 	}
 }
 
 // enter makes the successor's version that of the feed.
-func (r *runner) enter(ctx context.Context, next *successor, ready []string) {
-	if err := r.locator.enter(ctx, next.served); err != nil {
-		r.fail(err)
-		return
-	}
+func (r *runner) enter(next *successor, ready []string) {
+	r.at.found(next.served)
 	r.informers.swap(next, ready)
 	r.settings.Log.Info("resource is watched in another version", "version", next.served.GVR.Version)
 	signal(r.wake)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed_test
+package source_test
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func TestNames(t *testing.T) {
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
-			s := feed.NewScope(feed.ScopeSettings{Of: dsl.Scope{Namespaces: tt.patterns, NamespaceSelector: tt.selector}, Namespaces: &cluster{}})
+			s := source.NewScope(source.ScopeSettings{Of: dsl.Scope{Namespaces: tt.patterns, NamespaceSelector: tt.selector}, Namespaces: &cluster{}})
 			for name, labels := range exist {
 				s.Seen(name, labels)
 			}
@@ -78,7 +78,7 @@ func (c *cluster) NamespacesFault() string { return "" }
 // TestChanges holds when a scope says that it has changed, and what it knows not to be there.
 func TestChanges(t *testing.T) {
 	c := &cluster{}
-	s := feed.NewScope(feed.ScopeSettings{Of: dsl.Scope{Namespaces: []string{"team-*"}}, Namespaces: c})
+	s := source.NewScope(source.ScopeSettings{Of: dsl.Scope{Namespaces: []string{"team-*"}}, Namespaces: c})
 	steps := []struct {
 		what  string
 		do    func()
@@ -112,21 +112,21 @@ func TestANamespaceThatIsLost(t *testing.T) {
 	tests := map[string]struct {
 		gone      bool
 		err       error
-		meanwhile func(*feed.Scope)
+		meanwhile func(*source.Scope)
 		want      []string
 		again     bool
 	}{
-		"one that is gone leaves the scope":             {true, nil, func(*feed.Scope) {}, nil, false},
-		"one that is there stays":                       {false, nil, func(*feed.Scope) {}, there, true},
-		"one whose state is unknown stays":              {false, unknown, func(*feed.Scope) {}, there, true},
-		"one that comes while it is asked for stays":    {true, nil, func(s *feed.Scope) { s.Seen(name, nil) }, there, false},
-		"one that comes and is lost meanwhile stays":    {true, nil, func(s *feed.Scope) { s.Seen(name, nil); s.Lost(name) }, there, true},
-		"one that is lost again meanwhile is asked for": {true, nil, func(s *feed.Scope) { s.Lost(name) }, there, true},
+		"one that is gone leaves the scope":             {true, nil, func(*source.Scope) {}, nil, false},
+		"one that is there stays":                       {false, nil, func(*source.Scope) {}, there, true},
+		"one whose state is unknown stays":              {false, unknown, func(*source.Scope) {}, there, true},
+		"one that comes while it is asked for stays":    {true, nil, func(s *source.Scope) { s.Seen(name, nil) }, there, false},
+		"one that comes and is lost meanwhile stays":    {true, nil, func(s *source.Scope) { s.Seen(name, nil); s.Lost(name) }, there, true},
+		"one that is lost again meanwhile is asked for": {true, nil, func(s *source.Scope) { s.Lost(name) }, there, true},
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
-			var s *feed.Scope
-			s = feed.NewScope(feed.ScopeSettings{Of: dsl.Scope{Namespaces: []string{"team-*"}}, Namespaces: &cluster{gone: func() (bool, error) {
+			var s *source.Scope
+			s = source.NewScope(source.ScopeSettings{Of: dsl.Scope{Namespaces: []string{"team-*"}}, Namespaces: &cluster{gone: func() (bool, error) {
 				tt.meanwhile(s)
 				return tt.gone, tt.err
 			}}})
@@ -147,7 +147,7 @@ func TestANamespaceThatIsLost(t *testing.T) {
 // TestChangesOfLabels holds when labels change a scope, and what it knows to be outside.
 func TestChangesOfLabels(t *testing.T) {
 	c := &cluster{}
-	s := feed.NewScope(feed.ScopeSettings{Of: dsl.Scope{Namespaces: []string{"team-*"}, NamespaceSelector: "on=yes"}, Namespaces: c})
+	s := source.NewScope(source.ScopeSettings{Of: dsl.Scope{Namespaces: []string{"team-*"}, NamespaceSelector: "on=yes"}, Namespaces: c})
 	on, off := map[string]string{"on": "yes", "more": "x"}, map[string]string{"on": "no"}
 	steps := []struct {
 		what           string
@@ -174,7 +174,7 @@ func TestChangesOfLabels(t *testing.T) {
 	if !s.Outside("other") {
 		t.Error("a namespace whose name does not match is not outside")
 	}
-	if feed.NewScope(feed.ScopeSettings{}).Outside("other") {
+	if source.NewScope(source.ScopeSettings{}).Outside("other") {
 		t.Error("a namespace is outside the whole cluster")
 	}
 }
@@ -195,7 +195,7 @@ func TestOverlap(t *testing.T) {
 		"two globs may, also where they do not look": {[]string{"a-*"}, []string{"b-*"}, true},
 	}
 	overlap := func(a, b []string) bool {
-		return feed.ScopesOverlap(dsl.Scope{Namespaces: a}, dsl.Scope{Namespaces: b})
+		return source.ScopesOverlap(dsl.Scope{Namespaces: a}, dsl.Scope{Namespaces: b})
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -230,13 +230,13 @@ func TestOverlapOfLabels(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			a, b := dsl.Scope{NamespaceSelector: test.a}, dsl.Scope{NamespaceSelector: test.b}
-			if got, turned := feed.ScopesOverlap(a, b), feed.ScopesOverlap(b, a); got != test.want || turned != test.want {
+			if got, turned := source.ScopesOverlap(a, b), source.ScopesOverlap(b, a); got != test.want || turned != test.want {
 				t.Errorf("it is %v, and %v the other way round", got, turned)
 			}
 		})
 	}
 	names, labelled := dsl.Scope{Namespaces: []string{"a"}, NamespaceSelector: "on"}, dsl.Scope{Namespaces: []string{"b"}, NamespaceSelector: "on"}
-	if feed.ScopesOverlap(names, labelled) {
+	if source.ScopesOverlap(names, labelled) {
 		t.Error("two names overlap where they have labels, too")
 	}
 }
@@ -249,10 +249,10 @@ func TestText(t *testing.T) {
 		";shard in (a,b),!paused":     {NamespaceSelector: "shard in (a,b),!paused"},
 		"team-*,other;shard in (a,b)": {Namespaces: []string{"team-*", "other"}, NamespaceSelector: "shard in (a,b)"},
 	} {
-		if got := feed.Text(scope); got != text {
+		if got := source.Text(scope); got != text {
 			t.Errorf("it is written as %q, want %q", got, text)
 		}
-		if diff := cmp.Diff(scope, feed.FromText(text)); diff != "" {
+		if diff := cmp.Diff(scope, source.FromText(text)); diff != "" {
 			t.Errorf("%q is read as (-want +got):\n%s", text, diff)
 		}
 	}

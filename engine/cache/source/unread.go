@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package source
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // UnreadError is the error of a read from a cache that is not complete. If a right is missing, it wraps the error that the API server
 // would return, so that apierrors.IsForbidden is true.
 type UnreadError struct {
-	// Feed names the resource.
+	// Source names the resource.
 	Feed string
 	// Phase and Reason are those of the feed, in a namespace or as a whole.
 	Phase  Phase

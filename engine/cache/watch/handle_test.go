@@ -37,11 +37,11 @@ const ownerLabel = "op.handwerk.dev/owner"
 
 func held(t *testing.T, u *unstructured.Unstructured) *cached.Object {
 	t.Helper()
-	transform, err := cached.NewTransform(cached.Form{Owner: ownerLabel}, foos.GroupVersion(), logr.Discard())
+	transformer, err := new(cached.Press).NewTransformer(cached.Form{Owner: ownerLabel}, foos.GroupVersion(), logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := transform(u)
+	o, err := transformer.Transform(u)
 	if err != nil {
 		t.Fatal(err)
 	}

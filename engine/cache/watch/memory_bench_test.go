@@ -24,7 +24,7 @@ import (
 // samples makes objects that differ in their identity and in their length. Each is of about
 // 1.5 KB without its managedFields, as they come: half of it metadata, the rest in small maps.
 func samples(b *testing.B) func(i int, owned bool) *unstructured.Unstructured {
-	text, err := os.ReadFile("../../dsl/plain/scan/testdata/foo.json")
+	text, err := os.ReadFile("../../../dsl/plain/scan/testdata/foo.json")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -35,7 +35,7 @@ import (
 type Settings struct {
 	// Dynamic serves the compact profile; it may be a [Cutting]. Required.
 	Dynamic dynamic.Interface
-	// Metadata serves the profiles metadata and live. Required.
+	// Metadata serves the profiles metadata and live. Required. It gets protobuf, in which there is no JSON to scan.
 	Metadata metadata.Interface
 	// OwnerLabel is the key of the label by which objects name an owner that does not control them;
 	// see [Handle.OwnedBy]. Optional.

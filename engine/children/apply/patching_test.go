@@ -28,11 +28,11 @@ import (
 // dropped finds no version but v1.
 type dropped struct{}
 
-func (dropped) KindOf(_ context.Context, gvk schema.GroupVersionKind) (catalog.Resource, error) {
+func (dropped) KindOf(_ context.Context, gvk schema.GroupVersionKind) (discovery.Resource, error) {
 	if gvk.Version != "v1" {
-		return catalog.Resource{}, catalog.ErrMissing
+		return discovery.Resource{}, discovery.ErrMissing
 	}
-	return catalog.Resource{GVR: schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: "foos"}}, nil
+	return discovery.Resource{GVR: schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: "foos"}}, nil
 }
 
 // serverWith is a server with one object. It refuses each apply with an error, returns the object for other patches unchanged, and

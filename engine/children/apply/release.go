@@ -28,7 +28,7 @@ func Release(ctx context.Context, o ownership.Owner, c dynamic.ResourceInterface
 		if !o.Has(live) || live.GetUID() != uid {
 			return nil, nil
 		}
-		patch, err := json.Marshal(map[string]any{"metadata": o.Untied(live)})
+		patch, err := json.Marshal(map[string]any{"metadata": o.Released(live)})
 		if err != nil {
 			return nil, fmt.Errorf("releasing %s: %w", child, err)
 		}

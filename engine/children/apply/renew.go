@@ -31,9 +31,9 @@ type Renewer struct {
 	managers []string
 }
 
-// Kinds finds the resource of an apiVersion and kind; see [catalog.Catalog.KindOf].
+// Kinds finds the resource of an apiVersion and kind; see [discovery.Catalog.KindOf].
 type Kinds interface {
-	KindOf(ctx context.Context, gvk schema.GroupVersionKind) (catalog.Resource, error)
+	KindOf(ctx context.Context, gvk schema.GroupVersionKind) (discovery.Resource, error)
 }
 
 // NewRenewer returns the renewer of an operator.
@@ -103,7 +103,7 @@ func (r *Renewer) find(ctx context.Context, live *unstructured.Unstructured, ref
 			return true
 		}
 		_, err := r.kinds.KindOf(ctx, schema.FromAPIVersionAndKind(apiVersion, kind))
-		return errors.Is(err, catalog.ErrMissing)
+		return errors.Is(err, discovery.ErrMissing)
 	}
 	return drift.DroppedIn(live, dropped, r.isOwn)
 }

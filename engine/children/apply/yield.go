@@ -28,7 +28,7 @@ func AppliedIn(ctx context.Context, kinds Kinds, t ownership.Target, live *unstr
 		return nil, nil
 	}
 	served, err := kinds.KindOf(ctx, schema.FromAPIVersionAndKind(version, t.Kind.Kind))
-	if errors.Is(err, catalog.ErrMissing) {
+	if errors.Is(err, discovery.ErrMissing) {
 		return nil, nil
 	}
 	return &served.GVR, err

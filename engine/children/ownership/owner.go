@@ -173,8 +173,8 @@ func stranger(live *unstructured.Unstructured, own Keys) string {
 	return ""
 }
 
-// Untied returns the merge patch of metadata that takes this owner's tie away from the version that was looked at.
-func (o Owner) Untied(live *unstructured.Unstructured) map[string]any {
+// Released returns the merge patch of metadata that takes this owner's tie away from the version that was looked at.
+func (o Owner) Released(live *unstructured.Unstructured) map[string]any {
 	patch := map[string]any{"uid": string(live.GetUID()), "resourceVersion": live.GetResourceVersion()}
 	refs, _, _ := unstructured.NestedSlice(live.Object, "metadata", "ownerReferences")
 	var others []any

@@ -34,8 +34,8 @@ type Record struct {
 
 // What a record may have. The annotations of an object have room for some 20,000 children at the very most, where names are alike.
 const (
-	// MostPlaces is how many children a record lists.
-	MostPlaces = 10_000
+	// mostPlaces is how many children a record lists.
+	mostPlaces = 10_000
 	// mostText is how many bytes their lines have together.
 	mostText = 1 << 20
 )
@@ -113,9 +113,9 @@ func unpack(text string, lines *[]string) error {
 	if text == "" {
 		return nil
 	}
-	data, err := book.Unpack(text)
+	data, err := progress.Unpack(text)
 	if err == nil && len(data) > 2*mostText {
-		err = book.ErrLarge
+		err = progress.ErrLarge
 	}
 	if err == nil {
 		err = json.Unmarshal(data, lines)
@@ -129,12 +129,12 @@ func pack(lines []string) (plain []string, packed string, err error) {
 	for _, text := range lines {
 		size += len(text)
 	}
-	if size < book.From {
+	if size < progress.From {
 		return lines, "", nil
 	}
 	list, err := json.Marshal(lines)
 	if err == nil {
-		packed, err = book.Pack(list)
+		packed, err = progress.Pack(list)
 	}
 	return nil, packed, err
 }
@@ -146,8 +146,8 @@ func bounded(lines []string) error {
 		size += len(text)
 	}
 	switch {
-	case len(lines) > MostPlaces:
-		return fmt.Errorf("it has %d children, and there is room for %d", len(lines), MostPlaces)
+	case len(lines) > mostPlaces:
+		return fmt.Errorf("it has %d children, and there is room for %d", len(lines), mostPlaces)
 	case size > mostText:
 		return fmt.Errorf("its children have %d bytes, and there is room for %d", size, mostText)
 	}
@@ -195,8 +195,8 @@ func (r *Record) Encode(owner types.UID) (string, error) {
 	if err := bounded(r.lines); err != nil {
 		return "", dsl.Permanent(fmt.Errorf("encoding record of children: %w: give one object fewer children that are labelled, or stay when it goes", err))
 	}
-	if len(r.targets) > MostTargets {
-		return "", dsl.Permanent(fmt.Errorf("encoding record of children: its handlers patch %d objects, and there is room for %d", len(r.targets), MostTargets))
+	if len(r.targets) > mostTargets {
+		return "", dsl.Permanent(fmt.Errorf("encoding record of children: its handlers patch %d objects, and there is room for %d", len(r.targets), mostTargets))
 	}
 	targets := make([]string, len(r.targets))
 	for i, t := range r.targets {

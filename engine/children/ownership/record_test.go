@@ -118,14 +118,14 @@ func TestARecordIsBounded(t *testing.T) {
 		}
 		return (*Record)(nil).With(begun(), titles).Encode("u")
 	}
-	text, err := teams(MostPlaces)
-	if err != nil || len(text) > book.MostOfAll {
+	text, err := teams(mostPlaces)
+	if err != nil || len(text) > progress.MostOfAll {
 		t.Fatalf("with all that it may have, it has %d bytes: %v", len(text), err)
 	}
-	if got, err := ParseRecord(text, "u"); err != nil || len(got.Places()) != MostPlaces {
+	if got, err := ParseRecord(text, "u"); err != nil || len(got.Places()) != mostPlaces {
 		t.Errorf("it is not read again: %v", err)
 	}
-	if _, err := teams(MostPlaces + 1); !dsl.IsPermanent(err) {
+	if _, err := teams(mostPlaces + 1); !dsl.IsPermanent(err) {
 		t.Errorf("one more is stored: %v", err)
 	}
 	long := map[Place]string{}
@@ -204,7 +204,7 @@ func FuzzParseRecord(f *testing.F) {
 			return
 		}
 		places := got.Places()
-		if len(places) > MostPlaces {
+		if len(places) > mostPlaces {
 			t.Fatalf("it lists %d", len(places))
 		}
 		for _, place := range places {

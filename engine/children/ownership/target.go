@@ -31,8 +31,8 @@ type Target struct {
 	Manager string
 }
 
-// MostTargets is how many targets a record lists.
-const MostTargets = 2_000
+// mostTargets is how many targets a record lists.
+const mostTargets = 2_000
 
 // mostManager is how many bytes the API server takes as the name of a field manager.
 const mostManager = 128
@@ -111,8 +111,8 @@ func compareTargets(a, b Target) int {
 // parseTargets reads the stored lines of an owner's targets. The error names the first line that is
 // not a target. The other lines are returned with it.
 func parseTargets(lines []string, owner types.UID) ([]Target, error) {
-	if len(lines) > MostTargets {
-		return nil, fmt.Errorf("it has %d patched objects, and there is room for %d", len(lines), MostTargets)
+	if len(lines) > mostTargets {
+		return nil, fmt.Errorf("it has %d patched objects, and there is room for %d", len(lines), mostTargets)
 	}
 	var out []Target
 	var fault error

@@ -77,7 +77,7 @@ func TestTheRecordKeepsTargets(t *testing.T) {
 	if left := r.WithoutTargets(); len(left.Targets()) > 0 || !left.Lists(child) {
 		t.Errorf("without targets it has %v", left.Targets())
 	}
-	for i := range MostTargets {
+	for i := range mostTargets {
 		more := node
 		more.Name = fmt.Sprintf("many-%d", i)
 		r = r.WithTarget(at, more)

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// MostKinds is how many kinds count in a register, for all resources together.
-const MostKinds = 1000
+// mostKinds is how many kinds count in a register, for all resources together.
+const mostKinds = 1000
 
 // contents is what a ConfigMap says, as far as the register goes by it.
 type contents struct {
@@ -46,7 +46,7 @@ func read(o *unstructured.Unstructured, managers []string) contents {
 			switch {
 			case !sound:
 				c.faulty++
-			case count == MostKinds:
+			case count == mostKinds:
 				c.surplus++
 			default:
 				c.kinds[resource] = append(c.kinds[resource], kind)

@@ -17,7 +17,7 @@ const shown = 5
 
 // full returns the error about a kind for which the register has no room.
 func (r *Register) full() error {
-	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("ConfigMap %s has %d kinds", r.server.id(), MostKinds))
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("ConfigMap %s has %d kinds", r.server.id(), mostKinds))
 }
 
 // fault handles an error of the server. After a missing right, the register is not used until a right is granted; after a rejected

@@ -33,7 +33,7 @@ type KeySettings struct {
 	Digests Digests
 }
 
-// Digests computes digests with a key, as [book.Key] does.
+// Digests computes digests with a key, as [progress.Key] does.
 type Digests interface {
 	Set(key []byte)
 }
@@ -87,7 +87,7 @@ func (k *Key) find(ctx context.Context) ([]byte, error) {
 	if !apierrors.IsNotFound(err) {
 		return secret, err
 	}
-	secret = book.RandomKey()
+	secret = progress.RandomKey()
 	immutable := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true,
 		"metadata": map[string]any{"name": k.settings.Name, "namespace": k.settings.Namespace},

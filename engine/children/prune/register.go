@@ -129,9 +129,9 @@ func (r *Register) Of(resource dsl.ResourceName) []schema.GroupKind {
 // key is what the register calls a resource.
 func key(resource dsl.ResourceName) string { return resource.Objects().String() }
 
-// Forsaken waits until the register was read, or ctx has ended, and logs the resources in it that are not among the given ones: the
+// MarkOrphaned waits until the register was read, or ctx has ended, and logs the resources in it that are not among the given ones: the
 // operator leaves their children alone.
-func (r *Register) Forsaken(ctx context.Context, all []*dsl.Resource) {
+func (r *Register) MarkOrphaned(ctx context.Context, all []*dsl.Resource) {
 	if !r.Kept() || !r.Await(ctx) {
 		return
 	}
@@ -255,7 +255,7 @@ func (r *Register) write(ctx context.Context, resource string, to edit) error {
 	before, object := r.known.kinds, r.known.object
 	r.mu.Unlock()
 	kinds := to(before[resource])
-	if len(kinds) > len(before[resource]) && (contents{kinds: before}).number() >= MostKinds {
+	if len(kinds) > len(before[resource]) && (contents{kinds: before}).number() >= mostKinds {
 		return r.full()
 	}
 	next := r.server.blankOr(object)

@@ -28,7 +28,7 @@ type RetiredSettings struct {
 	Resource dsl.ResourceName
 	Log      logr.Logger
 	// Feeds make the feeds of the kinds, and count them.
-	Feeds *feed.Factory
+	Feeds *source.Factory
 	// Granted is called when a right that a feed lacked was given.
 	Granted interface{ Grant() }
 	Family  Family
@@ -41,7 +41,7 @@ type Family interface {
 	// Claims reports whether an object says that it is a child of the resource's objects.
 	Claims(*cached.Object) bool
 	// Seen gets the events of such objects.
-	Seen(*feed.Feed, watch.Event)
+	Seen(*source.Source, watch.Event)
 }
 
 // Retired has the retired kinds of one resource. The methods may be called by any number of goroutines.
@@ -60,7 +60,7 @@ type Retired struct {
 // kind is a retired kind.
 type kind struct {
 	schema.GroupKind
-	feed *feed.Feed
+	feed *source.Source
 	end  context.CancelFunc
 	// seen has the objects that were passed to Seen. The feed's own goroutine uses it.
 	seen map[types.UID]bool
@@ -109,7 +109,7 @@ func (k *Retired) End() {
 func (k *Retired) Wait() { k.running.Wait() }
 
 // Feeds are those that run.
-func (k *Retired) Feeds() (out []*feed.Feed) {
+func (k *Retired) Feeds() (out []*source.Source) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, one := range k.all {
@@ -129,7 +129,7 @@ func (k *Retired) Searches(of schema.GroupKind) bool {
 	}
 	for _, f := range k.Feeds() {
 		if phase := f.Status().Phase; f.OfKind() == of {
-			return phase == feed.Starting || phase == feed.Faulty
+			return phase == source.Starting || phase == source.Faulty
 		}
 	}
 	k.mu.Lock()
@@ -193,7 +193,7 @@ func (k *Retired) leave(of schema.GroupKind) {
 	k.over[of] = true
 }
 
-// OnEvent implements [feed.Handler].
+// OnEvent implements [source.Handler].
 func (h handler) OnEvent(ev watch.Event) {
 	h.retired.pass(h.kind, ev)
 	if ev.Kind == watch.Deleted || ev.Old != nil && h.retired.settings.Family.Claims(ev.Old) {
@@ -201,23 +201,23 @@ func (h handler) OnEvent(ev watch.Event) {
 	}
 }
 
-// Grant implements [feed.Handler].
+// Grant implements [source.Handler].
 func (h handler) Grant() { h.retired.settings.Granted.Grant() }
 
-// Listed implements [feed.Steps]: a kind without children is closed.
+// Listed implements [source.Steps]: a kind without children is closed.
 func (h handler) Listed(ctx context.Context, well bool) (again bool) {
 	left := h.retired.passAll(h.kind)
 	return well && !left && h.kind.feed.Complete() == nil && h.retired.close(ctx, h.kind)
 }
 
-// Absent implements [feed.Steps]: a kind without a CRD has no children.
+// Absent implements [source.Steps]: a kind without a CRD has no children.
 func (h handler) Absent(ctx context.Context) { h.retired.close(ctx, h.kind) }
 
 // feedOf returns the settings of a kind's feed, whose cache holds the metadata of objects alone.
-func (k *Retired) feedOf(one *kind) feed.Settings {
+func (k *Retired) feedOf(one *kind) source.Settings {
 	gvk := one.WithVersion("")
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)
-	return feed.Settings{
+	return source.Settings{
 		Name: dsl.ResourceName{Resource: guess.Resource, Group: guess.Group}, Kind: gvk,
 		Source: watch.Source{Form: cached.Form{Profile: dsl.CacheMetadata}},
 		Log:    k.settings.Log.WithValues("child", one.String()), Handler: handler{k, one}, Steps: handler{k, one},

@@ -44,7 +44,7 @@ func NewSweeper(resource *dsl.Resource, handlers []*dsl.Handler) *Sweeper {
 	return &Sweeper{resource: resource, handlers: handlers, free: slices.ContainsFunc(handlers, collision.Free), makers: map[string]bool{}, logged: map[string]bool{}}
 }
 
-// SweepMemory is kept for an owner from one pass to the next.
+// SweepMemory is kept for an owner from one reconcile to the next.
 type SweepMemory struct {
 	// done is true when each child had a handler. Logged is true when the log has the objects that look like children and are
 	// not. Refused is the logged reason why children cannot be removed.
@@ -55,7 +55,7 @@ type SweepMemory struct {
 // Done reports whether there is nothing to look for. News may have brought something.
 func (m *SweepMemory) Done(news bool) bool { return m.done && !news }
 
-// Missed notes that a pass did not come to look. News are for the next one.
+// Missed notes that a reconcile did not come to look. News are for the next one.
 func (m *SweepMemory) Missed(news bool) { m.done = m.done && !news }
 
 // Withdrawing reports whether labels or annotations of an owner keep some handler from it that takes its children away then.
@@ -78,7 +78,7 @@ func (s *Sweeper) unsure(fails func(handler int) bool) bool {
 	return false
 }
 
-// Sweep has the owner and its children in a pass.
+// Sweep has the owner and its children in a reconcile.
 type Sweep struct {
 	// Owner is the owner itself.
 	Owner metav1.Object
@@ -86,11 +86,11 @@ type Sweep struct {
 	All []dsl.ChildObject
 	// Manager is the operator's field manager.
 	Manager string
-	Pass    Pass
+	Pass    Run
 }
 
-// Pass is the pass over the owner.
-type Pass interface {
+// Run is the reconcile over the owner.
+type Run interface {
 	// Owns reports whether a kind is declared.
 	Owns(schema.GroupKind) bool
 	// Read reads a child from the server, nil where it is gone. Controllers copy annotations onto what they make of an

@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// sweeping is a pass over an owner with one child, which was written by a field manager.
+// sweeping is a reconcile over an owner with one child, which was written by a field manager.
 type sweeping struct {
 	manager string
 	refusal error

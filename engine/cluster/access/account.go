@@ -22,7 +22,7 @@ import (
 // Lookup returns a lookup that asks the cluster that config reaches what it serves. What it does not
 // serve is guessed, as a resource whose CRD is still to come. An error means that the requests failed.
 func Lookup(ctx context.Context, op *dsl.Operator, config *rest.Config) (rbac.Lookup, error) {
-	c, err := catalog.Dial(ctx, config)
+	c, err := discovery.Dial(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -30,10 +30,10 @@ func Lookup(ctx context.Context, op *dsl.Operator, config *rest.Config) (rbac.Lo
 }
 
 // lookup looks up in a catalog.
-func lookup(ctx context.Context, op *dsl.Operator, c *catalog.Catalog) rbac.Lookup {
+func lookup(ctx context.Context, op *dsl.Operator, c *discovery.Catalog) rbac.Lookup {
 	guess := rbac.Guess(op)
 	return func(name dsl.ResourceName, kind schema.GroupVersionKind) rbac.Served {
-		var served catalog.Resource
+		var served discovery.Resource
 		var err error
 		if name.Resource != "" {
 			served, err = c.Resolve(ctx, name)
@@ -58,7 +58,7 @@ func Reviewer(config *rest.Config, account string) (rbac.Reviewer, error) {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
 	if account == "" {
-		return catalog.New(nil, nil, typed.AuthorizationV1()).Allowed, nil
+		return discovery.New(nil, nil, typed.AuthorizationV1()).Allowed, nil
 	}
 	groups := groupsOf(account)
 	return func(ctx context.Context, about authorizationv1.ResourceAttributes) (bool, error) {

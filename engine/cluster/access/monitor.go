@@ -64,7 +64,7 @@ type Settings struct {
 	Operator *dsl.Operator
 	Owner    Owner
 	// Catalog answers what is served, and what the account may do.
-	Catalog *catalog.Catalog
+	Catalog *discovery.Catalog
 	// Reviews returns the name of the account.
 	Reviews authentication.SelfSubjectReviewsGetter
 	// Askers yields those who ask for rights themselves.

@@ -20,7 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
@@ -130,7 +130,7 @@ func monitorOf(t *testing.T, a *account, namespaces func() []string) *Monitor {
 	client.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "ann"}}}, nil
 	})
-	discover, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: silence{}})
+	discover, err := clientdiscovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: silence{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func monitorOf(t *testing.T, a *account, namespaces func() []string) *Monitor {
 		node.OnReconcile("pod", func(context.Context, *dsl.Request) error { return nil }, dsl.Needs("create, delete", "pods"))
 	})
 	return New(Settings{
-		Operator: op, Owner: owner{op, a, namespaces}, Catalog: catalog.New(discover, nil, client.AuthorizationV1()), Reviews: client.AuthenticationV1(),
+		Operator: op, Owner: owner{op, a, namespaces}, Catalog: discovery.New(discover, nil, client.AuthorizationV1()), Reviews: client.AuthenticationV1(),
 		Askers: slices.Values([]Asker{others{}}), Log: logr.Discard(),
 	})
 }

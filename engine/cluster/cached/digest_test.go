@@ -33,11 +33,11 @@ func TestTheDigestIsThatOfWhatIsShown(t *testing.T) {
 	}
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
-			transform, err := cached.NewTransform(form, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
+			transformer, err := new(cached.Press).NewTransformer(form, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
 			if err != nil {
 				t.Fatal(err)
 			}
-			in, err := transform(object(func(o *unstructured.Unstructured) {
+			in, err := transformer.Transform(object(func(o *unstructured.Unstructured) {
 				o.Object["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{"manager": "op", "operation": "Update"}}
 			}))
 			if err != nil {

@@ -46,7 +46,7 @@ func TestWhoseEntriesAreHeld(t *testing.T) {
 			}
 			entries = append(entries, metav1.ManagedFieldsEntry{Manager: "of a status", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)})
 			u.SetManagedFields(entries)
-			transform, err := NewTransform(tt.form, schema.GroupVersion{Version: "v1"}, logr.Discard())
+			transformer, err := new(Press).NewTransformer(tt.form, schema.GroupVersion{Version: "v1"}, logr.Discard())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestWhoseEntriesAreHeld(t *testing.T) {
 			if tt.form.Profile == dsl.CacheMetadata {
 				in = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: tt.notes, ManagedFields: entries}}
 			}
-			out, err := transform(in)
+			out, err := transformer.Transform(in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,11 +101,11 @@ func TestOwnEntriesOfOtherVersionsAreHeld(t *testing.T) {
 				entries = append(entries, metav1.ManagedFieldsEntry{Manager: manager, APIVersion: version, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)})
 			}
 			u.SetManagedFields(entries)
-			transform, err := NewTransform(Form{Made: made, Own: "op,was"}, schema.FromAPIVersionAndKind(tt.apiVersion, "").GroupVersion(), logr.Discard())
+			transformer, err := new(Press).NewTransformer(Form{Made: made, Own: "op,was"}, schema.FromAPIVersionAndKind(tt.apiVersion, "").GroupVersion(), logr.Discard())
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := transform(u)
+			out, err := transformer.Transform(u)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,7 @@
 // Package cached defines the objects of a cache: their metadata, and their JSON without managedFields. A tree is
 // built from the JSON for each reader, so readers share nothing and need no deep copies. It is pure.
 //
-// A [Form] says how much of each object is held, and [NewTransform] converts decoded objects.
+// A [Form] says how much of each object is held, and a [Transformer] converts decoded objects.
 package cached
 
 import (

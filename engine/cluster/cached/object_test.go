@@ -36,7 +36,7 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 // metadata, the rest in small maps.
 func sample(t testing.TB) *unstructured.Unstructured {
 	t.Helper()
-	text, err := os.ReadFile("../../dsl/plain/scan/testdata/foo.json")
+	text, err := os.ReadFile("../../../dsl/plain/scan/testdata/foo.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,15 +67,15 @@ func wantSame(t *testing.T, want, got any) {
 // what it has transformed.
 func hold(t testing.TB, form Form, in any) *Object {
 	t.Helper()
-	transform, err := NewTransform(form.WithDefaults(), foos, logr.Discard())
+	transformer, err := new(Press).NewTransformer(form.WithDefaults(), foos, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	once, err := transform(in)
+	once, err := transformer.Transform(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	twice, err := transform(once)
+	twice, err := transformer.Transform(once)
 	if err != nil || twice != once {
 		t.Fatalf("transforming again gives %v, %v, want what was given", twice, err)
 	}
@@ -306,11 +306,11 @@ func TestWhatHasNoJSONIsHeldLikeLive(t *testing.T) {
 			wantSame(t, u.GetUID(), o.GetUID())
 		})
 	}
-	transform, err := NewTransform(Form{}, foos, logr.Discard())
+	transformer, err := new(Press).NewTransformer(Form{}, foos, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := transform("neither"); out != "neither" || err != nil {
+	if out, err := transformer.Transform("neither"); out != "neither" || err != nil {
 		t.Errorf("what is no object becomes %v, %v", out, err)
 	}
 }

@@ -15,15 +15,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// NewTransform returns the transform of a Transformer with a press of its own.
-func NewTransform(form Form, gv schema.GroupVersion, log logr.Logger) (func(any) (any, error), error) {
-	t, err := new(Press).NewTransformer(form, gv, log)
-	if err != nil {
-		return nil, err
-	}
-	return t.Transform, nil
-}
-
 // NewTransformer returns a transformer for a source, whose objects are compressed by the press. The group and version
 // are those of the watch. NewTransformer fails if Form.Keep is invalid.
 func (p *Press) NewTransformer(form Form, gv schema.GroupVersion, log logr.Logger) (*Transformer, error) {

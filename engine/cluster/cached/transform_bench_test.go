@@ -12,14 +12,14 @@ import (
 )
 
 func BenchmarkTransform(b *testing.B) {
-	transform, err := NewTransform(Form{}, foos, logr.Discard())
+	transformer, err := new(Press).NewTransformer(Form{}, foos, logr.Discard())
 	if err != nil {
 		b.Fatal(err)
 	}
 	u := sample(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := transform(u); err != nil {
+		if _, err := transformer.Transform(u); err != nil {
 			b.Fatal(err)
 		}
 	}

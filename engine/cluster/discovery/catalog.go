@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalog knows which resources the API server serves, and asks it for the rights of the operator's
+// Package discovery knows which resources the API server serves, and asks it for the rights of the operator's
 // account.
-package catalog
+package discovery
 
 import (
 	"context"
@@ -83,7 +83,7 @@ type Catalog struct {
 	attempts   int   // counts requests to the server
 	failure    error // of the last attempt, if others may share it
 	// status has what is known of the schemas of status, by resource, as far as they were asked for.
-	status map[schema.GroupVersionResource]statusSchema
+	status map[schema.GroupVersionResource]Status
 	// scales has the results of [Catalog.ScalePath].
 	scales map[schema.GroupVersionResource]dsl.Path
 }

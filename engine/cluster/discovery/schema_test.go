@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package catalog
+package discovery
 
 import (
 	"errors"
@@ -32,8 +32,6 @@ func TestObservedGeneration(t *testing.T) {
 	of := func(version, resource string) Resource {
 		return Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: version, Resource: resource}, Status: true}
 	}
-	without := of("v1", "foos")
-	without.Status = false
 	crds := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 	tests := map[string]struct {
 		resource Resource
@@ -45,9 +43,8 @@ func TestObservedGeneration(t *testing.T) {
 		"the schema has it elsewhere":                   {resource: of("v1beta1", "foos")},
 		"the version has no schema":                     {resource: of("v0", "foos")},
 		"the CRD has no such version":                   {resource: of("v9", "foos")},
-		"the version has no status subresource":         {resource: without},
 		"the resource is not from a CRD":                {resource: of("v1", "bars")},
-		"the CRD may not be read":                       {resource: of("v1", "foos"), err: apierrors.NewForbidden(crds, "foos.example.com", nil)},
+		"the CRD may not be read, which is reported":    {resource: of("v1", "foos"), err: apierrors.NewForbidden(crds, "foos.example.com", nil), wantErr: "forbidden"},
 		"the server cannot be asked, which is reported": {resource: of("v1", "foos"), err: errors.New("it is down"), wantErr: "reading the CRD of foos.example.com: it is down"},
 	}
 	for title, test := range tests {
@@ -60,10 +57,10 @@ func TestObservedGeneration(t *testing.T) {
 			client.PrependReactor("get", "customresourcedefinitions", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return test.err != nil, nil, test.err
 			})
-			got, err := New(publishing(t, &publisher{}), client, nil).ObservedGeneration(t.Context(), test.resource)
+			got, err := New(publishing(t, &publisher{}), client, nil).Status(t.Context(), test.resource)
 			check(t, err, test.wantErr, false)
-			if got != test.want {
-				t.Errorf("got %v, want %v", got, test.want)
+			if got.Generation != test.want {
+				t.Errorf("got %v, want %v", got.Generation, test.want)
 			}
 		})
 	}
@@ -88,8 +85,8 @@ func TestConditions(t *testing.T) {
 	c := New(publishing(t, &publisher{}), client, nil)
 	wants := func(r Resource, want bool, requests int) {
 		t.Helper()
-		got, err := c.Conditions(t.Context(), r)
-		if got.Kept != want || err != nil || asked != requests {
+		got, err := c.Status(t.Context(), r)
+		if got.Conditions.Kept != want || err != nil || asked != requests {
 			t.Errorf("%v: got %v, %v after %d requests, want %v after %d", r.GVR, got, err, asked, want, requests)
 		}
 	}
@@ -102,7 +99,7 @@ func TestConditions(t *testing.T) {
 	wants(of("v1", "foos"), true, 4)
 	c.Invalidate()
 	failure = apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, "foos.example.com", nil)
-	if _, err := c.Conditions(t.Context(), of("v1", "foos")); !apierrors.IsForbidden(err) {
+	if _, err := c.Status(t.Context(), of("v1", "foos")); !apierrors.IsForbidden(err) {
 		t.Errorf("the error is %v", err)
 	}
 	failure = nil
@@ -129,8 +126,8 @@ func TestConditionsByWhatIsPublished(t *testing.T) {
 		{Group: "example.com", Version: "v1", Kind: "Foo"}: true,
 		{Group: "apps", Version: "v1", Kind: "Deployment"}: false,
 	} {
-		got, err := c.Conditions(t.Context(), Resource{GVR: kind.GroupVersion().WithResource("x"), Kind: kind.Kind})
-		if got.Kept != want || got.Lacks != "" || err != nil {
+		got, err := c.Status(t.Context(), Resource{GVR: kind.GroupVersion().WithResource("x"), Kind: kind.Kind})
+		if got.Conditions.Kept != want || got.Conditions.Lacks != "" || err != nil {
 			t.Errorf("%s: got %v, %v", kind, got, err)
 		}
 	}

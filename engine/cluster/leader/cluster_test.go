@@ -91,7 +91,7 @@ func (c *cluster) holder() string {
 
 // client returns a clientset of its own for each process. Before each request it calls fault,
 // which may wait, and may return an error instead of an answer.
-func (c *cluster) client(fault func(request string) error) kubernetes.Interface {
+func (c *cluster) client(fault func(request string) error) clientset {
 	client := fake.NewClientset()
 	client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if err := fault(action.GetVerb() + " " + action.GetResource().Resource); err != nil {
@@ -102,7 +102,14 @@ func (c *cluster) client(fault func(request string) error) kubernetes.Interface 
 		object, err := c.answer(action)
 		return true, object, err
 	})
-	return client
+	return clientset{client}
+}
+
+// clientset is a fake clientset that is a [Client].
+type clientset struct{ kubernetes.Interface }
+
+func (c clientset) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	return c.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 func (c *cluster) answer(action clienttesting.Action) (runtime.Object, error) {

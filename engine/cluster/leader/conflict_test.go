@@ -107,7 +107,7 @@ func TestAConflictShowsThatTheLockIsLost(t *testing.T) {
 					t.Error("it may write after a conflict, with the lock lost")
 				}
 				synctest.Wait()
-				if _, ending := p.terms(); !errors.Is(ending, ErrLost) {
+				if _, ending := p.terms(); !errors.Is(ending, errLost) {
 					t.Errorf("the term ended with %v", ending)
 				}
 				p.stop()

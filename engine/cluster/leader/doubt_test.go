@@ -74,7 +74,7 @@ func TestDoubt(t *testing.T) {
 					}
 					pass(10 * time.Second)
 					n, ending := p.terms()
-					if lost := errors.Is(ending, ErrLost); lost == test.goesOn || n > 2 || test.goesOn && n != 1 {
+					if lost := errors.Is(ending, errLost); lost == test.goesOn || n > 2 || test.goesOn && n != 1 {
 						t.Errorf("%d terms, the last context ended with %v", n, ending)
 					}
 					p.stop()
@@ -219,7 +219,7 @@ func TestTheLockIsWatched(t *testing.T) {
 				pass(time.Minute)
 				test.happens(c, stream)
 				synctest.Wait()
-				if n, ending := p.terms(); errors.Is(ending, ErrLost) == test.goesOn || test.goesOn && (n != 1 || !p.Held()) {
+				if n, ending := p.terms(); errors.Is(ending, errLost) == test.goesOn || test.goesOn && (n != 1 || !p.Held()) {
 					t.Errorf("%d terms, the last context ended with %v", n, ending)
 				}
 				p.stop()

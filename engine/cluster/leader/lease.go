@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -41,8 +42,8 @@ const (
 // jitter keeps processes from asking in step.
 const jitter = 0.2
 
-// ErrLost is the cause with which a leader's context ends when leadership is lost.
-var ErrLost = errors.New("leadership is lost")
+// errLost is the cause with which a leader's context ends when leadership is lost.
+var errLost = errors.New("leadership is lost")
 
 // Settings say how the leader is found.
 type Settings struct {
@@ -62,7 +63,7 @@ type Settings struct {
 	// PodName is the pod that this process runs in. Required in mode life.
 	PodName string
 	// Client should give up on a request in less than RenewDeadline.
-	Client kube.Interface
+	Client Client
 	// Watcher, when set, watches the Lease while this process leads, so that it notices at once
 	// when somebody else takes the Lease or deletes it. It must not have a timeout. Without the
 	// right to watch the Lease it is not used.
@@ -70,6 +71,12 @@ type Settings struct {
 	Log     logr.Logger
 	// Metrics show whether the process leads. Optional.
 	Metrics Metrics
+}
+
+// Client is the part of [kube.Clients] that reads and writes the lock, and reads the pods of leaders.
+type Client interface {
+	CoordinationV1() coordination.CoordinationV1Interface
+	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 }
 
 // Metrics show whether a process leads by a lock, as [ops.Metrics] does.
@@ -111,7 +118,7 @@ func New(set Settings) (*Elector, error) {
 // Run calls lead whenever this process is the leader, until ctx ends or lead returns by itself;
 // lead's result is then Run's, but for the context's own error.
 //
-// Lead's context ends with the cause [ErrLost] when leadership is lost; [Elector.Held] is false by
+// Lead's context ends with the cause errLost when leadership is lost; [Elector.Held] is false by
 // then. It does not end with ctx: lead must watch ctx itself, and may take its time to end. If leadership is
 // lost in that time, its context ends. After a loss Run waits for lead to return, and tries to become
 // the leader again unless ctx has ended. When ctx ends, Run keeps the lease until lead has
@@ -282,7 +289,7 @@ func (e *Elector) hold(
 			lost = true
 			reason := loss(shut)
 			e.leave()
-			leave(ErrLost)
+			leave(errLost)
 			e.set.Log.Info("lost leadership", logmark.Warning, true, "lock", e.set.lockName(), "reason", reason)
 		}
 	})

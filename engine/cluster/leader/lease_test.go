@@ -44,7 +44,7 @@ func TestNew(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			set := Settings{LeaderElection: dsl.LeaderElection{Mode: dsl.LeaderLease, Name: "lock", Namespace: "ns"}, Client: fake.NewClientset()}
+			set := Settings{LeaderElection: dsl.LeaderElection{Mode: dsl.LeaderLease, Name: "lock", Namespace: "ns"}, Client: clientset{fake.NewClientset()}}
 			test.change(&set)
 			e, err := New(set)
 			if (err == nil) != (test.wantErr == "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
@@ -64,7 +64,7 @@ func TestIdentity(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for range 2 {
-		e, err := New(Settings{LeaderElection: dsl.LeaderElection{Mode: dsl.LeaderLease, Name: "lock", Namespace: "ns"}, Client: fake.NewClientset()})
+		e, err := New(Settings{LeaderElection: dsl.LeaderElection{Mode: dsl.LeaderLease, Name: "lock", Namespace: "ns"}, Client: clientset{fake.NewClientset()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,8 +231,8 @@ func TestLossAndReturn(t *testing.T) {
 		again := func() bool { n, _ := p.terms(); return n == 2 }
 		between(t, "winning again", until(t, "it leads again", again), 0, 3*time.Second)
 		p.state(t, "in the next term", true, true)
-		if _, ending := p.terms(); !errors.Is(ending, ErrLost) {
-			t.Errorf("lead's context ended with %v, want ErrLost", ending)
+		if _, ending := p.terms(); !errors.Is(ending, errLost) {
+			t.Errorf("lead's context ended with %v, want errLost", ending)
 		}
 		if err := p.ends(); err != nil {
 			t.Error(err)
@@ -316,8 +316,8 @@ func TestLateRenewalDoesNotOpenTheFence(t *testing.T) {
 			return nil
 		})
 		until(t, "a new term", func() bool { n, _ := p.terms(); return n == 2 })
-		if _, ending := p.terms(); !errors.Is(ending, ErrLost) {
-			t.Errorf("lead's context ended with %v, want ErrLost", ending)
+		if _, ending := p.terms(); !errors.Is(ending, errLost) {
+			t.Errorf("lead's context ended with %v, want errLost", ending)
 		}
 		p.state(t, "in the new term", true, true)
 		p.stop()
@@ -329,7 +329,7 @@ func TestLeaseTakenByForce(t *testing.T) {
 		c := newCluster()
 		p := c.start(t, "a", dsl.LeaderLease, func(ctx context.Context) error {
 			<-ctx.Done()
-			if errors.Is(context.Cause(ctx), ErrLost) {
+			if errors.Is(context.Cause(ctx), errLost) {
 				return errDown
 			}
 			return ctx.Err()

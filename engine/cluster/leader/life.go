@@ -53,7 +53,7 @@ func (e *Elector) lifeTerm(ctx context.Context, lead func(context.Context) error
 // identify finds out our pod's UID. It tries again until ctx ends, unless there is no such pod.
 func (l *life) identify(ctx context.Context) error {
 	for {
-		pod, err := l.set.Client.CoreV1().Pods(l.set.Namespace).Get(ctx, l.set.PodName, metav1.GetOptions{})
+		pod, err := l.set.Client.Pod(ctx, l.set.Namespace, l.set.PodName)
 		if err == nil {
 			l.uid = pod.UID
 			return nil
@@ -225,7 +225,7 @@ func (l *life) abandoned(ctx context.Context, lock *coordinationv1.Lease) (bool,
 		return l.foreign.expired(lock), nil
 	}
 	owner := lock.OwnerReferences[i]
-	pod, err := l.set.Client.CoreV1().Pods(l.set.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+	pod, err := l.set.Client.Pod(ctx, l.set.Namespace, owner.Name)
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}

@@ -187,8 +187,8 @@ func TestLifeLockTakenAway(t *testing.T) {
 		pass(time.Minute)
 		c.change(func(c *cluster) { c.lease.OwnerReferences[0].Name, c.lease.OwnerReferences[0].UID = "b", "uid-b" })
 		between(t, "noticing", until(t, "a stops", func() bool { return !a.Held() && !a.leads() }), 0, 2500*time.Millisecond)
-		if _, ending := a.terms(); !errors.Is(ending, ErrLost) {
-			t.Errorf("lead's context ended with %v, want ErrLost", ending)
+		if _, ending := a.terms(); !errors.Is(ending, errLost) {
+			t.Errorf("lead's context ended with %v, want errLost", ending)
 		}
 		pass(time.Minute)
 		a.state(t, "while b has the lock", false, false)

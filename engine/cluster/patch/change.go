@@ -18,12 +18,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// change is a merge patch, valid only for the version that it was made from. Marks: status.observedGeneration in it
-// is the engine's mark.
-type change struct {
-	tree  map[string]any
-	marks bool
-}
+// change is a merge patch, valid only for the version that it was made from.
+type change struct{ tree map[string]any }
 
 func (c change) join(other change) change { return change{tree: overlay(c.tree, other.tree)} }
 
@@ -154,14 +150,7 @@ func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map
 // statusChange returns the changes of p and m in status that o does not have yet.
 func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	status, _ := o.Object["status"].(map[string]any)
-	fields := p.Status
-	switch {
-	case m.Unobserved:
-		fields = overlay(fields, map[string]any{"observedGeneration": nil})
-	case t.Counts:
-		fields = counted(status, fields, m.Observed)
-	}
-	wanted := p.Conditions
+	fields, wanted := p.Status, p.Conditions
 	for _, own := range []*metav1.Condition{m.Condition, m.Ready} {
 		if own != nil {
 			wanted = append(slices.Clip(wanted), *own)
@@ -171,27 +160,23 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 		fields = t.conditioned(o, fields, wanted, p, m.Mended)
 	}
 	c := change{tree: lacking(status, plain.ValidMap(fields), p.ReplacedStatus)}
-	c.marks = c.tree["observedGeneration"] != nil && m.Observed > 0
+	c.tree = m.observed(status, c.tree)
 	if len(c.tree) > 0 {
 		c.tree = map[string]any{"status": c.tree}
 	}
 	return c
 }
 
-// counted returns fields of the status with the engine's observedGeneration: the new one, or the current one.
-func counted(status, fields map[string]any, observed int64) map[string]any {
-	has, found := status["observedGeneration"]
-	_, wanted := fields["observedGeneration"]
-	switch {
-	case observed > 0:
-		return overlay(fields, map[string]any{"observedGeneration": observed})
-	case found:
-		return overlay(fields, map[string]any{"observedGeneration": has})
-	case wanted:
-		fields = maps.Clone(fields)
-		delete(fields, "observedGeneration")
+// observed adds status.observedGeneration to a change of the status. A handler cannot set another value.
+func (m Marks) observed(status, change map[string]any) map[string]any {
+	if m.Observed == 0 {
+		return change
 	}
-	return fields
+	delete(change, "observedGeneration")
+	if len(change) == 0 && !m.ObservedAlone {
+		return change
+	}
+	return overlay(change, minimal(status, map[string]any{"observedGeneration": m.Observed}))
 }
 
 // conditioned returns fields of the status with the wanted conditions added, and others removed.

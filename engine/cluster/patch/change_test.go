@@ -124,6 +124,38 @@ func TestConditionsThatAreNoListAreReplaced(t *testing.T) {
 	}
 }
 
+func TestTheObservedGenerationGoesWithOtherChanges(t *testing.T) {
+	const field = "observedGeneration"
+	tests := map[string]struct {
+		status, wants tree
+		marks         Marks
+		want          tree
+	}{
+		"it is not the engine's":               {tree{}, tree{field: int64(9)}, Marks{}, tree{field: int64(9)}},
+		"nothing else changes":                 {tree{field: int64(1)}, nil, Marks{Observed: 2}, nil},
+		"nothing else changes, and it is due":  {tree{field: int64(1)}, nil, Marks{Observed: 2, ObservedAlone: true}, tree{field: int64(2)}},
+		"it is so already":                     {tree{field: int64(2)}, nil, Marks{Observed: 2, ObservedAlone: true}, nil},
+		"another field changes":                {tree{field: int64(1)}, tree{"a": "b"}, Marks{Observed: 2}, tree{"a": "b", field: int64(2)}},
+		"a handler sets another one":           {tree{field: int64(2)}, tree{field: int64(9)}, Marks{Observed: 2}, nil},
+		"a handler removes it":                 {tree{field: int64(2)}, tree{field: nil, "a": "b"}, Marks{Observed: 2}, tree{"a": "b"}},
+		"the status of a restored object goes": {tree{field: int64(7)}, tree{"a": "b"}, Marks{Observed: 1}, tree{"a": "b", field: int64(1)}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := dsl.NewPatch()
+			p.Status = test.wants
+			got := Target{}.statusChange(&unstructured.Unstructured{Object: tree{"status": test.status}}, p, test.marks)
+			want := tree{}
+			if test.want != nil {
+				want["status"] = test.want
+			}
+			if diff := cmp.Diff(want, got.tree); diff != "" {
+				t.Errorf("change (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestDropped(t *testing.T) {
 	patch := tree{"status": tree{"kept": "1", "lost": "2", "deep": tree{"lost": "3"}, "removed": nil}, "metadata": tree{"uid": "u"}}
 	object := tree{"status": tree{"kept": "1", "deep": tree{}}}
@@ -162,12 +194,12 @@ func TestRetiredConditions(t *testing.T) {
 	}
 }
 
-// TestManagersAreRenamed holds which field managers get the new name of an operator: its own, and those that wrote its marks.
+// TestManagersAreRenamed holds which field managers get the new name of an operator.
 func TestManagersAreRenamed(t *testing.T) {
 	op := dsl.New("new")
 	op.Was = []string{"old"}
 	r := NewRenamer(op)
-	want := map[string]string{"old": "new", "old/observed/1": "new/observed/1", "new": "new", "older": "older", "old/observer": "old/observer"}
+	want := map[string]string{"old": "new", "old/observed/1": "old/observed/1", "new": "new", "older": "older", "old/observer": "old/observer"}
 	for name, is := range want {
 		if got := r.manager(name); got != is {
 			t.Errorf("%s is %s, want %s", name, got, is)

@@ -97,20 +97,31 @@ func changed(values map[string]string, change map[string]any) map[string]string 
 // in a write of their own: that write makes this operator their updater, and a label that an updater owns would
 // stay when it is not applied any more. The last write adds nothing, so it can make this operator their applier.
 func (r *Renamer) Move(ctx context.Context, t Target, wrote func(*unstructured.Unstructured)) (*unstructured.Unstructured, error) {
-	o := t.Object
+	live, err := t.onLive(ctx, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return r.move(ctx, t.Client, live, wrote)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("moving marks of %s on %s %s: %w", strings.Join(r.now.Was, ", "), t.Object.GetKind(), t.Object.GetName(), err)
+	}
+	return live, nil
+}
+
+// onLive reads the object and changes it, and does so again after a conflict. The result is nil if the object is gone,
+// or another one has its name.
+func (t Target) onLive(ctx context.Context, change func(live *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
 	for attempt := 0; ; attempt++ {
-		live, err := t.Client.Get(ctx, o.GetName(), metav1.GetOptions{})
-		if notfound.Says(err, t.Resource, o.GetName()) || err == nil && live.GetUID() != o.GetUID() {
+		live, err := t.Client.Get(ctx, t.Object.GetName(), metav1.GetOptions{})
+		if notfound.Says(err, t.Resource, t.Object.GetName()) || err == nil && live.GetUID() != t.Object.GetUID() {
 			return nil, nil
 		}
 		if err == nil {
-			live, err = r.move(ctx, t.Client, live, wrote)
+			live, err = change(live)
 		}
 		if err == nil {
 			return live, nil
 		}
 		if !apierrors.IsConflict(err) || attempt == conflictRetries {
-			return nil, fmt.Errorf("moving marks of %s on %s %s: %w", strings.Join(r.now.Was, ", "), o.GetKind(), o.GetName(), err)
+			return nil, err
 		}
 	}
 }
@@ -219,17 +230,26 @@ func (r *Renamer) finalizers(before []string) (out []string) {
 
 // entries returns the managedFields with the entries of earlier names merged into those of the current one. Marks
 // are the fields for which it becomes the applier.
-func (r *Renamer) entries(live *unstructured.Unstructured, marks *fieldpath.Set) (out []metav1.ManagedFieldsEntry) {
-	for _, e := range live.GetManagedFields() {
+func (r *Renamer) entries(live *unstructured.Unstructured, marks *fieldpath.Set) []metav1.ManagedFieldsEntry {
+	return merged(live, r.now.Name, func(e *metav1.ManagedFieldsEntry) *fieldpath.Set {
 		e.Manager = r.manager(e.Manager)
-		own, fields := e.Manager == r.now.Name || strings.HasPrefix(e.Manager, Marker(r.now.Name)), fieldsOf(e)
-		switch {
-		case e.Manager != r.now.Name || e.Subresource != "":
+		switch fields := fieldsOf(*e); {
+		case e.Subresource != "":
+			return fields
 		case e.Operation == metav1.ManagedFieldsOperationApply:
-			fields = fields.Union(marks)
+			return fields.Union(marks)
 		default:
-			fields = fields.Difference(marks)
+			return fields.Difference(marks)
 		}
+	})
+}
+
+// merged returns the managedFields with the entries of one manager merged. Renamed sets the manager of an entry, and
+// returns its fields. Entries of other managers keep theirs.
+func merged(live *unstructured.Unstructured, manager string, renamed func(e *metav1.ManagedFieldsEntry) *fieldpath.Set) (out []metav1.ManagedFieldsEntry) {
+	for _, e := range live.GetManagedFields() {
+		fields := renamed(&e)
+		own := e.Manager == manager
 		at := slices.IndexFunc(out, func(o metav1.ManagedFieldsEntry) bool {
 			return own && o.Manager == e.Manager && o.Operation == e.Operation && o.Subresource == e.Subresource &&
 				(o.APIVersion == e.APIVersion || e.Operation == metav1.ManagedFieldsOperationApply)
@@ -272,9 +292,6 @@ func (r *Renamer) manager(name string) string {
 	for _, was := range r.was {
 		if name == was.Name {
 			return r.now.Name
-		}
-		if uid, is := strings.CutPrefix(name, Marker(was.Name)); is {
-			return Marker(r.now.Name) + uid
 		}
 	}
 	return name

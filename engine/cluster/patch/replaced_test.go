@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// TestAJoinedPatchDoesWhatItsPartsDoInTurn holds that an object becomes what the handlers of a pass, each of
+// TestAJoinedPatchDoesWhatItsPartsDoInTurn holds that an object becomes what the handlers of a reconcile, each of
 // which saw what those before it did, have made of it one by one.
 func TestAJoinedPatchDoesWhatItsPartsDoInTurn(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -52,7 +52,7 @@ func TestEachWriteIsForTheVersionThatItWasWorkedOutFrom(t *testing.T) {
 		"the inventory, along with the state":     {none, Marks{Annotation: "op.dev/state", State: "s", Along: map[string]Note{"op.dev/children": {Text: "c"}}}, []any{"1"}},
 		"the removal of an inventory with others": {none, Marks{Annotation: "op.dev/state", State: "s", Along: map[string]Note{"op.dev/old": {Was: "o"}}}, []any{"1"}},
 		"an annotation that is spent":             {none, Marks{Spent: map[string]string{"op.dev/old": "o"}}, []any{"1"}},
-		"the handled generation":                  {none, Marks{Observed: 3}, []any{"1"}},
+		"the observed generation":                 {none, Marks{Observed: 3, ObservedAlone: true}, []any{"1"}},
 		"a condition of the engine":               {none, Marks{Condition: &metav1.Condition{Type: "Failing", Status: "True"}}, []any{"1"}},
 		"nothing":                                 {none, Marks{}, nil},
 	}
@@ -63,7 +63,7 @@ func TestEachWriteIsForTheVersionThatItWasWorkedOutFrom(t *testing.T) {
 			o := &unstructured.Unstructured{Object: tree{"metadata": tree{
 				"name": "a", "uid": "u", "resourceVersion": "1", "annotations": tree{"op.dev/old": "o"},
 			}}}
-			to := Target{Client: server, Object: o, Subresource: true, Counts: true, Manager: "op"}
+			to := Target{Client: server, Object: o, Subresource: true, Manager: "op"}
 			if _, err := Write(t.Context(), to, func(*unstructured.Unstructured) (*dsl.Patch, Marks) { return p, test.marks }); err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package patch writes the changes of a pass: with at most one request for the object and one for its status, and
+// Package patch writes the changes of a reconcile: with at most one request for the object and one for its status, and
 // with no request if the object already is so.
 package patch
 
@@ -59,13 +59,10 @@ type Marks struct {
 	Mended    []string
 	// Ready is the condition [dsl.Ready] if the engine sets it; nil leaves it as it is.
 	Ready *metav1.Condition
-	// Observed is the value for status.observedGeneration, the handled generation; zero leaves the field as it is.
-	// If Write itself changes that generation, it sends the new one.
-	Observed int64
-	// Unobserved: status.observedGeneration is removed.
-	Unobserved bool
-	// Late: Observed marks the object as handled, so the status is written after the object.
-	Late bool
+	// Observed is the value for status.observedGeneration; zero leaves the field to handlers. It is written with other
+	// changes of the status, and without any if ObservedAlone is set.
+	Observed      int64
+	ObservedAlone bool
 }
 
 // Wish returns the changes of an object. It is called with the object as it was read, and again after a conflict.
@@ -89,12 +86,10 @@ type Target struct {
 	Resource schema.GroupResource
 	// Subresource: the resource has a status subresource.
 	Subresource bool
-	// Manager is the field manager; see [Marker].
+	// Manager is the field manager.
 	Manager string
 	// Earlier are the operator's field managers under its earlier names. Their fields count as its own.
 	Earlier []string
-	// Counts: status.observedGeneration belongs to the engine; handlers cannot change it.
-	Counts bool
 	// Prefix is the prefix of the engine's annotations; empty if it is not known.
 	Prefix string
 	// Ignored identifies changes that the server did not make, from Result.Ignored. They are not sent again while
@@ -120,24 +115,8 @@ type Result struct {
 	Ignored []uint64
 }
 
-// longUID is how much of an object's UID a field manager's name has, because the server limits its length. UIDs of
-// Kubernetes are shorter.
-const longUID = 40
-
-// Marker is the prefix of the field managers that write the engine's mark into status.observedGeneration. They
-// distinguish the mark from numbers that others write there, including handlers.
-func Marker(manager string) string { return manager + "/observed/" }
-
-// MarkerOf is the field manager that writes the mark of one object. Its name has the object's UID, so a copy that
-// was restored with its status and managedFields does not have a mark of its own.
-func MarkerOf(marker string, o *unstructured.Unstructured) string {
-	uid := string(o.GetUID())
-	return marker + uid[:min(len(uid), longUID)]
-}
-
-// Write sends the changes that the target does not have yet. The request that marks the object as handled goes
-// last: after a crash between the two requests, the object must not be marked with changes missing. That is the
-// request to the object, or if the marks are late, the one to its status.
+// Write sends the changes that the target does not have yet. The request to the object goes last, because it marks
+// the object as handled: after a crash between the two requests, the object must not be marked with changes missing.
 //
 // Each request has the version that it was computed from, because a cache may be late, and nothing that others have
 // written is overwritten unseen. After a conflict, wish is called again. The error wraps ErrGone if the object is
@@ -145,11 +124,12 @@ func MarkerOf(marker string, o *unstructured.Unstructured) string {
 func Write(ctx context.Context, t Target, wish Wish) (Result, error) {
 	w := writing{to: t, out: Result{Object: t.Object}, wish: wish}
 	w.ask()
-	for {
-		if done, err := w.both(ctx, t.Subresource && w.marks.Late); done || err != nil {
+	if t.Subresource {
+		if err := w.send(ctx, "status"); err != nil {
 			return w.out, err
 		}
 	}
+	return w.out, w.send(ctx, "")
 }
 
 // writing is a write in progress.
@@ -162,50 +142,21 @@ type writing struct {
 	marks  Marks
 	// conflicts counts the conflicts since the last successful request.
 	conflicts int
-	// made is the generation that the write itself made from another one, from.
-	from, made int64
 }
 
 // ask calls the wish with the current object.
 func (w *writing) ask() { w.wanted, w.marks = w.wish(w.out.Object) }
 
-// both sends the two requests if they have changes: that to the status first, unless it is late. It is not done if
-// the marks require the other order after a conflict.
-func (w *writing) both(ctx context.Context, late bool) (done bool, err error) {
-	order := []string{"status", ""}
-	if late {
-		slices.Reverse(order)
-	}
-	for _, subresource := range order {
-		if subresource != "" && !w.to.Subresource {
-			continue
-		}
-		if done, err = w.send(ctx, subresource, late); !done || err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
 // change returns the changes for one of the requests.
 func (w *writing) change(o *unstructured.Unstructured, subresource string) change {
 	if subresource != "" {
-		return w.to.statusChange(o, w.wanted, w.handled())
+		return w.to.statusChange(o, w.wanted, w.marks)
 	}
 	c := w.to.objectChange(o, w.wanted, w.marks)
 	if !w.to.Subresource {
 		c = c.join(w.to.statusChange(o, w.wanted, w.marks))
 	}
 	return c
-}
-
-// handled returns the marks, with the generation that the write itself has made from the handled one.
-func (w *writing) handled() Marks {
-	m := w.marks
-	if m.Observed > 0 && m.Observed == w.from {
-		m.Observed = w.made
-	}
-	return m
 }
 
 // Change returns the merge patch of p's changes, status included; empty if the object already is so. It ignores
@@ -250,30 +201,26 @@ func ResolveMost(o *unstructured.Unstructured, p *dsl.Patch, generation int64, n
 	return &bare, err
 }
 
-// send computes a change and sends it, and does so again with a fresh read after a conflict. It is not done if the
-// marks then require the other order.
-func (w *writing) send(ctx context.Context, subresource string, late bool) (done bool, err error) {
+// send computes a change and sends it, and does so again with a fresh read after a conflict.
+func (w *writing) send(ctx context.Context, subresource string) error {
 	for {
 		c := w.change(w.out.Object, subresource)
 		if len(c.tree) == 0 {
-			return true, nil
+			return nil
 		}
 		if len(w.to.Ignored) > 0 {
 			if ignored := c.digest(w.out.Object.Object); slices.Contains(w.to.Ignored, ignored) {
 				w.out.Ignored = append(w.out.Ignored, ignored)
-				return true, nil
+				return nil
 			}
 		}
 		written, err := w.to.patch(ctx, w.out.Object, c, subresource)
 		if err == nil {
 			w.answered(written, c, subresource)
-			return true, nil
+			return nil
 		}
 		if err = w.refused(ctx, err); err != nil {
-			return false, fmt.Errorf("writing %s: %w", cmp.Or(subresource, "object"), err)
-		}
-		if w.to.Subresource && w.marks.Late != late {
-			return false, nil
+			return fmt.Errorf("writing %s: %w", cmp.Or(subresource, "object"), err)
 		}
 	}
 }
@@ -281,9 +228,6 @@ func (w *writing) send(ctx context.Context, subresource string, late bool) (done
 // answered takes the server's result of a change.
 func (w *writing) answered(written *unstructured.Unstructured, c change, subresource string) {
 	before := w.out.Object
-	if m := w.handled(); m.Observed > 0 && m.Observed == before.GetGeneration() {
-		w.from, w.made = w.marks.Observed, written.GetGeneration()
-	}
 	if len(w.wanted.Retired) > 0 && written.GetManagedFields() == nil {
 		written.SetManagedFields(before.GetManagedFields()) // they say who has set the conditions
 	}
@@ -335,11 +279,7 @@ func (t Target) patch(ctx context.Context, base *unstructured.Unstructured, c ch
 	if subresource != "" {
 		sub = append(sub, subresource)
 	}
-	manager := t.Manager
-	if c.marks {
-		manager = MarkerOf(Marker(manager), base)
-	}
-	return t.Client.Patch(ctx, base.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager}, sub...)
+	return t.Client.Patch(ctx, base.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: t.Manager}, sub...)
 }
 
 // confirm checks whether an object is really gone after a write said so. A server that is behind the others, or a

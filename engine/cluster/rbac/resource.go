@@ -68,10 +68,6 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 		}
 		reads = reads || h.On(dsl.Delete) || h.Daemon != nil || h.Marks() || slices.ContainsFunc(needsOf(r, h), writesSelf)
 	}
-	if r.KeepsGeneration() {
-		c.add(about{Name: r.Name, subresource: "status"}, because("keeps observedGeneration"), "patch")
-		reads = true
-	}
 	if r.KeepsReady() {
 		c.add(about{Name: r.Name, subresource: "status"}, because("keeps the condition Ready"), "patch")
 		reads = true
@@ -133,9 +129,11 @@ func makesOwned(r *dsl.Resource, n dsl.Need) bool {
 	return false
 }
 
-// needsOf returns a handler's needs, without conditions that built-in kinds do not get.
+// needsOf returns a handler's needs, without conditions that built-in kinds do not get, nor objects of which the cache holds metadata
+// alone.
 func needsOf(r *dsl.Resource, h *dsl.Handler) []dsl.Need {
-	return slices.DeleteFunc(slices.Clone(h.Needs), func(n dsl.Need) bool { return n.Offered && dsl.BuiltIn(r.Name.Group) })
+	none := dsl.BuiltIn(r.Name.Group) || r.Cache == dsl.CacheMetadata
+	return slices.DeleteFunc(slices.Clone(h.Needs), func(n dsl.Need) bool { return n.Offered && none })
 }
 
 // writesSelf reports whether a need is for the engine's write of the handled object.

@@ -77,13 +77,6 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			op:   foos(func(r *dsl.Resource) { r.OnUpdate("change", nothing) }),
 			want: []string{"get,list,watch,patch foos of example.com"},
 		},
-		"what is remembered in observedGeneration needs the status, and the object for what a number does not say": {
-			op: foos(func(r *dsl.Resource) {
-				r.ObservedGeneration = true
-				r.OnUpdate("change", nothing, dsl.Field("spec"), dsl.NoOld())
-			}),
-			want: []string{"get,list,watch,patch foos of example.com", "patch foos/status of example.com"},
-		},
 		"a delete handler needs to keep a finalizer": {
 			op:   foos(func(r *dsl.Resource) { r.OnDelete("bye", nothing) }),
 			want: []string{"get,list,watch,patch foos of example.com"},

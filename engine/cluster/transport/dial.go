@@ -52,7 +52,7 @@ type Clients struct {
 	Discovery discovery.DiscoveryInterfaceWithContext
 	// Lock is for the leader's lock. It has a connection and a timeout of its own, so that a slow request of a handler cannot
 	// cost the lease.
-	Lock kube.Interface
+	Lock *kube.Clients
 }
 
 // Dial makes the clients. It sends no request.

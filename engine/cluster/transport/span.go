@@ -12,7 +12,7 @@ import (
 
 // Span is the time in which one attempt of a handler may act: until its timeout, its return, the end of the process or of its
 // leadership. The handler's requests end with the span, whatever context it uses. The span ends when all entered calls have
-// returned, so when the pass goes on, no request of the handler is running.
+// returned, so when the reconcile goes on, no request of the handler is running.
 type Span struct {
 	held Held
 	ctx  context.Context
@@ -56,7 +56,7 @@ func (s *Span) Read(ctx context.Context) (context.Context, context.CancelFunc) {
 	return joined, func() { stop(); cancel(nil) }
 }
 
-// Enter is Read for calls that change the state of the pass, or the memory that outlives it: the span does not end before the
+// Enter is Read for calls that change the state of the reconcile, or the memory that outlives it: the span does not end before the
 // function was called. The error means that the span is over.
 func (s *Span) Enter(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	s.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// turn counts the visits of a cascade to an object. An event from outside begins a cascade: it wakes a pass, the
-// writes of this pass wake other passes, and so on. The cascade visits an object when the object writes because
+// turn counts the visits of a cascade to an object. An event from outside begins a cascade: it wakes a reconcile, the
+// writes of this reconcile wake other reconciles, and so on. The cascade visits an object when the object writes because
 // another one of the cascade woke it. In a ring, the visits to each object never end. In a hub with many related
 // objects, the hub has many visits, but each of the others has only a few.
 type turn struct {

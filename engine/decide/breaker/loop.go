@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package breaker stops objects whose passes write again and again without coming to rest: two handlers undo each
+// Package breaker stops objects whose reconciles write again and again without coming to rest: two handlers undo each
 // other, the operator and another controller do, or objects trigger each other in a ring. A [Breaker] counts the
-// passes of one object. A [Trail] records which pass woke which. A [Row] holds back a handler that repeatedly asks
+// reconciles of one object. A [Trail] records which reconcile woke which. A [Row] holds back a handler that repeatedly asks
 // to run at once. It is pure.
 package breaker
 
@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// sameBurst is how many passes in quick succession may repeat an earlier write of the object's passes; refill
+	// sameBurst is how many reconciles in quick succession may repeat an earlier write of the object's passes; refill
 	// is the time after which one more is allowed.
 	sameBurst = 30
-	// newBurst is the same for passes with a new write, as in a roll-out of many children, or for a status that
+	// newBurst is the same for reconciles with a new write, as in a roll-out of many children, or for a status that
 	// follows many pods.
 	newBurst = 300
 	refill   = 2 * time.Second
-	// pause is how long an object is held back after that, before one pass is allowed as a probe.
+	// pause is how long an object is held back after that, before one reconcile is allowed as a probe.
 	pause = time.Minute
 )
 
-// Breaker holds back an object that loops. Its zero value, and nil, have counted nothing. Passes without writes are
+// Breaker holds back an object that loops. Its zero value, and nil, have counted nothing. Reconciles without writes are
 // free.
 type Breaker struct {
 	// since is when the bursts were last refilled; while the object is held back, the end of that.
@@ -40,7 +40,7 @@ type Breaker struct {
 	recent [4]uint32
 }
 
-// Wrote counts a pass with a write, which content (see [Content]) identifies, and reports whether it exceeds the
+// Wrote counts a reconcile with a write, which content (see [Content]) identifies, and reports whether it exceeds the
 // burst: the object is then held back for a minute. A paced pass (see [Wake]) counts only if it repeats an earlier
 // write.
 func (b *Breaker) Wrote(now time.Time, content uint32, paced bool) (opened bool) {
@@ -57,7 +57,7 @@ func (b *Breaker) Wrote(now time.Time, content uint32, paced bool) (opened bool)
 	if *spent++; *spent <= burst {
 		return false
 	}
-	// The probe may write once; a second pass opens it again. The pause refills nothing.
+	// The probe may write once; a second reconcile opens it again. The pause refills nothing.
 	*spent, b.since = burst-1, now.Add(pause)
 	return true
 }

@@ -15,7 +15,7 @@ func TestBreakerOpensForLoopsAndNotForProgress(t *testing.T) {
 		content func(i int) uint32
 		every   time.Duration
 		passes  int
-		// opens is the pass that is one too many, 0 when there is none.
+		// opens is the reconcile that is one too many, 0 when there is none.
 		opens int
 		paced bool
 	}{

@@ -27,17 +27,17 @@ func (r Row) Ask(after time.Duration, atOnce bool) (next Row, wait time.Duration
 	return rowMost + 1, Slow, r == rowMost
 }
 
-// carried is how many passes inherit the versions that woke an earlier one.
+// carried is how many reconciles inherit the versions that woke an earlier one.
 const carried = 10
 
-// Woken has the versions that last woke an object. Later passes inherit them while they finish the work of the
+// Woken has the versions that last woke an object. Later reconciles inherit them while they finish the work of the
 // woken pass.
 type Woken struct {
 	Versions []Version
 	passes   uint8
 }
 
-// Next returns the versions that woke the next pass: the new ones, or if there are none, the inherited ones.
+// Next returns the versions that woke the next reconcile: the new ones, or if there are none, the inherited ones.
 func (w Woken) Next(come []Version) Woken {
 	switch {
 	case len(come) > 0:

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// kept is how many versions, and how many objects, a trail has. Passes ask for versions that are milliseconds
+	// kept is how many versions, and how many objects, a trail has. Reconciles ask for versions that are milliseconds
 	// old.
 	kept = 4096
-	// longest is the length of a chain in passes.
+	// longest is the length of a chain in reconciles.
 	longest = 32
 	// named is how many objects of a ring are named.
 	named = 8
@@ -30,8 +30,8 @@ type Version struct {
 	Text string
 }
 
-// Trail records which versions of objects this process wrote recently, in which passes, and which pass woke which.
-// With it, a pass can find out whether it follows from its own object's writes. Its size is fixed: a new version
+// Trail records which versions of objects this process wrote recently, in which passes, and which reconcile woke which.
+// With it, a reconcile can find out whether it follows from its own object's writes. Its size is fixed: a new version
 // replaces an old one.
 type Trail struct {
 	seed maphash.Seed
@@ -55,7 +55,7 @@ type version struct {
 	made bool
 }
 
-// request is a write to an object by a pass.
+// request is a write to an object by a reconcile.
 type request struct {
 	to types.UID
 	by *step
@@ -66,13 +66,13 @@ func NewTrail() *Trail {
 	return &Trail{seed: maphash.MakeSeed(), written: map[uint64]version{}}
 }
 
-// step is a pass that has written.
+// step is a reconcile that has written.
 type step struct {
 	uid types.UID
-	// object names the object of the pass for people, and handlers the writers.
+	// object names the object of the reconcile for people, and handlers the writers.
 	object   string
 	handlers []string
-	// before is the pass that woke this one; nil if it is not known. It wrote one of the versions in woken. These
+	// before is the reconcile that woke this one; nil if it is not known. It wrote one of the versions in woken. These
 	// are looked up when the chain is needed, and are nil from then on.
 	before *step
 	woken  []Version
@@ -83,7 +83,7 @@ type step struct {
 	had    place
 }
 
-// String names the pass for people.
+// String names the reconcile for people.
 func (s *step) String() string {
 	if len(s.handlers) == 0 {
 		return s.object
@@ -101,7 +101,7 @@ func (t *Trail) hash(v Version) uint64 {
 	return h.Sum64()
 }
 
-// byLocked returns the pass that wrote a version; nil if this process did not write it. The lock is held.
+// byLocked returns the reconcile that wrote a version; nil if this process did not write it. The lock is held.
 func (t *Trail) byLocked(v Version) *step {
 	if one, found := t.written[t.hash(v)]; found {
 		return one.by
@@ -112,11 +112,11 @@ func (t *Trail) byLocked(v Version) *step {
 	return nil
 }
 
-// madeLocked reports whether a pass of this process made an object with this version. The lock is held.
+// madeLocked reports whether a reconcile of this process made an object with this version. The lock is held.
 func (t *Trail) madeLocked(v Version) bool { return t.written[t.hash(v)].made }
 
-// followLocked finds the pass that woke s among those that wrote these versions: the one most closely related to
-// the object of s. Passes over that object itself come last: a cache may already show the write of another pass
+// followLocked finds the reconcile that woke s among those that wrote these versions: the one most closely related to
+// the object of s. Reconciles over that object itself come last: a cache may already show the write of another reconcile
 // before its event comes. The lock is held.
 func (t *Trail) followLocked(s *step, woken []Version) {
 	closest := -1
@@ -135,8 +135,8 @@ func (t *Trail) followLocked(s *step, woken []Version) {
 	}
 }
 
-// chainLocked yields a pass, and those that led to it, the last one first, as far as they are known. It forgets the passes at
-// twice that distance, also when the caller stops earlier: a ring that goes on slowly would keep all its passes in memory.
+// chainLocked yields a reconcile, and those that led to it, the last one first, as far as they are known. It forgets the reconciles at
+// twice that distance, also when the caller stops earlier: a ring that goes on slowly would keep all its reconciles in memory.
 // The lock is held.
 func (t *Trail) chainLocked(s *step) iter.Seq[*step] {
 	return func(yield func(*step) bool) {
@@ -177,25 +177,25 @@ func (t *Trail) returnsLocked(s *step, to types.UID) (out int) {
 type Walk struct {
 	trail *Trail
 	about Subject
-	// step is set when the pass writes something.
+	// step is set when the reconcile writes something.
 	step *step
-	// alone: the pass wrote because a time had come.
+	// alone: the reconcile wrote because a time had come.
 	alone bool
 }
 
-// Subject is the object of a pass, and what woke the pass.
+// Subject is the object of a reconcile, and what woke the reconcile.
 type Subject struct {
 	UID types.UID
 	// Resource and Key name the object for people.
 	Resource string
 	Key      types.NamespacedName
-	// Own is the object's version if an event of the object woke the pass; otherwise it is empty.
+	// Own is the object's version if an event of the object woke the reconcile; otherwise it is empty.
 	Own Version
-	// Woken are versions of other objects whose events woke the pass.
+	// Woken are versions of other objects whose events woke the reconcile.
 	Woken []Version
 }
 
-// Begin begins a pass.
+// Begin begins a reconcile.
 func (t *Trail) Begin(about Subject) *Walk { return &Walk{trail: t, about: about} }
 
 // Writing notes that these handlers write to an object, from now until the returned function is called.
@@ -222,10 +222,10 @@ func (w *Walk) Writing(to types.UID, handlers ...string) (written func()) {
 	}
 }
 
-// Wrote notes a version that the pass has written.
+// Wrote notes a version that the reconcile has written.
 func (w *Walk) Wrote(v Version) { w.wrote(v, false) }
 
-// Made notes the first version of an object that the pass has created. The object begins with the visits of its
+// Made notes the first version of an object that the reconcile has created. The object begins with the visits of its
 // creator: a cascade that creates objects without end is a loop, although it visits each object once.
 func (w *Walk) Made(v Version) { w.wrote(v, true) }
 
@@ -246,7 +246,7 @@ func (w *Walk) wrote(v Version, made bool) {
 	t.written[hash] = version{w.step, made}
 }
 
-// stepLocked makes the pass a step. The lock is held.
+// stepLocked makes the reconcile a step. The lock is held.
 func (w *Walk) stepLocked() {
 	if w.step == nil {
 		name := w.about.Resource + " " + strings.TrimPrefix(w.about.Key.String(), "/")
@@ -256,7 +256,7 @@ func (w *Walk) stepLocked() {
 	}
 }
 
-// woken returns the versions that woke the pass.
+// woken returns the versions that woke the reconcile.
 func (w *Walk) woken() []Version {
 	if w.alone {
 		return nil
@@ -264,10 +264,10 @@ func (w *Walk) woken() []Version {
 	return append(slices.Clip(w.about.Woken), w.about.Own)
 }
 
-// Wake says what woke a pass.
+// Wake says what woke a reconcile.
 type Wake struct {
-	// Paced: the pass is only as fast as others. It was woken by a version of another object that somebody else
-	// wrote, or by an object that forms no ring with this one. The end of an object does not pace: a pass that
+	// Paced: the reconcile is only as fast as others. It was woken by a version of another object that somebody else
+	// wrote, or by an object that forms no ring with this one. The end of an object does not pace: a reconcile that
 	// recreates a deleted object would be as fast as whoever deletes it.
 	Paced bool
 	// Ring names the objects of a ring with their handlers, beginning with this one; nil if there is no ring, or
@@ -275,7 +275,7 @@ type Wake struct {
 	Ring []string
 }
 
-// Wake finds out what woke the pass in which these handlers wrote. Call it at the end, when the responses to
+// Wake finds out what woke the reconcile in which these handlers wrote. Call it at the end, when the responses to
 // requests have come whose events came earlier.
 func (w *Walk) Wake(handlers []string) (out Wake) {
 	t := w.trail
@@ -284,9 +284,9 @@ func (w *Walk) Wake(handlers []string) (out Wake) {
 	w.stepLocked()
 	w.step.handlers = handlers
 	woken := w.woken()
-	w.step.woken, w.step.turn = woken, turn{} // another pass may have asked too early
+	w.step.woken, w.step.turn = woken, turn{} // another reconcile may have asked too early
 	t.joinLocked(w.step)
-	defer func() { w.step.woken, w.step.turn = woken, turn{} }() // later passes look them up once more
+	defer func() { w.step.woken, w.step.turn = woken, turn{} }() // later reconciles look them up once more
 	for _, v := range w.about.Woken {
 		if by := t.byLocked(v); by == nil {
 			out.Paced = out.Paced || v.Text != ""
@@ -317,7 +317,7 @@ func (k Wake) few() Wake {
 	return k
 }
 
-// Outside reports whether somebody else wrote what woke the pass.
+// Outside reports whether somebody else wrote what woke the reconcile.
 func (w *Walk) Outside() bool {
 	w.trail.mu.Lock()
 	defer w.trail.mu.Unlock()
@@ -325,7 +325,7 @@ func (w *Walk) Outside() bool {
 	return w.about.Own.UID != "" && strange(w.about.Own) || slices.ContainsFunc(w.about.Woken, strange)
 }
 
-// Alone notes that the pass wrote because a time had come, and not because of what woke it.
+// Alone notes that the reconcile wrote because a time had come, and not because of what woke it.
 func (w *Walk) Alone() {
 	w.trail.mu.Lock()
 	defer w.trail.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// trail plays passes. Versions of other objects wake a pass, and it writes its object once.
+// trail plays passes. Versions of other objects wake a reconcile, and it writes its object once.
 type trail struct {
 	*Trail
 	n int
@@ -22,7 +22,7 @@ func (t *trail) walk(object types.UID, woken ...Version) *Walk {
 	return t.Begin(Subject{UID: object, Resource: "foos.v1", Key: types.NamespacedName{Namespace: "default", Name: string(object)}, Woken: woken})
 }
 
-// write plays a pass of the handler h.
+// write plays a reconcile of the handler h.
 func (t *trail) write(object types.UID, woken ...Version) (Version, Wake) {
 	w := t.walk(object, woken...)
 	v := t.next(object)

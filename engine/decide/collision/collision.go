@@ -21,7 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Memory is what is remembered of an object's contested children between passes. Its zero value is empty.
+// Memory is what is remembered of an object's contested children between reconciles. Its zero value is empty.
 type Memory[ID comparable] struct{ known map[ID]*rivalry }
 
 // Empty reports whether nothing is remembered.
@@ -39,7 +39,7 @@ type rivalry struct {
 	reached, left bool
 }
 
-// Claims are the claims of an object's handlers to children in one pass. Its methods are safe for use by several
+// Claims are the claims of an object's handlers to children in one reconcile. Its methods are safe for use by several
 // goroutines.
 type Claims[ID comparable] struct {
 	handlers []*dsl.Handler
@@ -48,23 +48,23 @@ type Claims[ID comparable] struct {
 
 	mu     sync.Mutex
 	memory *Memory[ID]
-	// wanted has for each child the makers that have applied it in this pass, or were about to.
+	// wanted has for each child the makers that have applied it in this reconcile, or were about to.
 	wanted map[ID][]string
 }
 
-// Begin begins a pass. Handlers are all handlers of the object, in declared order. Done are those that are done
-// with the object's deletion; nil while the object lives. The Claims of an earlier pass with this memory must not
+// Begin begins a reconcile. Handlers are all handlers of the object, in declared order. Done are those that are done
+// with the object's deletion; nil while the object lives. The Claims of an earlier reconcile with this memory must not
 // be used any more.
 func Begin[ID comparable](m *Memory[ID], handlers []*dsl.Handler, now time.Time, done map[string]bool) *Claims[ID] {
 	return &Claims[ID]{handlers: handlers, now: now, done: done, memory: m}
 }
 
-// Turn is the state of a due handler in a pass.
+// Turn is the state of a due handler in a reconcile.
 type Turn struct {
 	Handler string
 	// Step is how many of its steps and sub-handlers are done, and skipped.
 	Step int
-	// Ran: it has run in this pass. Through: it has succeeded. Waits: it waits for other objects.
+	// Ran: it has run in this reconcile. Through: it has succeeded. Waits: it waits for other objects.
 	Ran, Through, Waits bool
 }
 
@@ -75,7 +75,7 @@ type Attempt struct {
 	Try string
 	// Why is the purpose, for an attempt that is not a handler's.
 	Why string
-	// Turns are those of earlier handlers in the pass.
+	// Turns are those of earlier handlers in the reconcile.
 	Turns []Turn
 }
 
@@ -216,7 +216,7 @@ func (c *Claims[ID]) Contest(id ID, maker string, a Attempt, made string) (holde
 }
 
 // holder returns the holder of a child; empty if it is the maker itself. The child's recorded maker counts if that
-// handler exists; otherwise the holder found before, or the first to apply it in this pass.
+// handler exists; otherwise the holder found before, or the first to apply it in this reconcile.
 func (c *Claims[ID]) holder(id ID, known *rivalry, maker, made string) string {
 	switch {
 	case made == maker:
@@ -269,7 +269,7 @@ func (c *Claims[ID]) judgeLast(h *dsl.Handler, a Attempt) answer {
 	return keepsIf(Lasts(h) && (due || h.ID == a.Handler || c.done[h.ID]))
 }
 
-// judgeAbsent is judge if the holder has not applied the child in this pass.
+// judgeAbsent is judge if the holder has not applied the child in this reconcile.
 func (c *Claims[ID]) judgeAbsent(h *dsl.Handler, a Attempt, known *rivalry) answer {
 	t, due := turnOf(a.Turns, h)
 	switch {
@@ -285,7 +285,7 @@ func (c *Claims[ID]) judgeAbsent(h *dsl.Handler, a Attempt, known *rivalry) answ
 	return keepsIf(makesOnce(h))
 }
 
-// judge is judgeAbsent for a holder that is due in this pass. A holder that waits, and has not applied the child,
+// judge is judgeAbsent for a holder that is due in this reconcile. A holder that waits, and has not applied the child,
 // may wait for the other handler's change of it.
 func (t Turn) judge(known *rivalry) answer {
 	switch {

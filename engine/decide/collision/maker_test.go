@@ -101,7 +101,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestAHolderIsAskedOnce holds what becomes of a child over the passes in which its holder is asked for it.
+// TestAHolderIsAskedOnce holds what becomes of a child over the reconciles in which its holder is asked for it.
 func TestAHolderIsAskedOnce(t *testing.T) {
 	type found struct {
 		Holder string
@@ -114,7 +114,7 @@ func TestAHolderIsAskedOnce(t *testing.T) {
 	turn := Turn{Handler: "first"}
 	ran := Turn{Handler: "first", Ran: true, Through: true}
 	tests := map[string]struct {
-		// then is the next pass, in which the holder has been asked.
+		// then is the next reconcile, in which the holder has been asked.
 		then func(c *Claims[string]) found
 		want found
 	}{

@@ -58,7 +58,7 @@ func (how Search) Added(desired, live *unstructured.Unstructured) Added {
 		return how.By.Set(e) && e.APIVersion == desired.GetAPIVersion()
 	}
 	if !slices.ContainsFunc(Managers(live), counts) {
-		return Added{} // true for nearly every child in every pass
+		return Added{} // true for nearly every child in every reconcile
 	}
 	hands := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return !counts(e) })
 	s := search{Search: how, knowledge: knowing(desired.GroupVersionKind().GroupKind())}

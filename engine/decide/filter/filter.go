@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package filter evaluates handlers' filters on labels and annotations. It keeps the answers of all filters for one
-// object: those of a pass, and between passes the failures. It is pure.
+// object: those of a reconcile, and between reconciles the failures. It is pure.
 package filter
 
 import (
@@ -50,7 +50,7 @@ type Answer struct {
 // Keeps reports whether the filters match, or may match.
 func (a Answer) Keeps() bool { return a.Holds || a.Err != nil }
 
-// Answers are the answers of one pass. Each is evaluated once, because filters may be expensive.
+// Answers are the answers of one reconcile. Each is evaluated once, because filters may be expensive.
 type Answers struct {
 	known map[Question]Answer
 	// unsure: for a handler that holds the object, it is not known whether its filters match.
@@ -79,14 +79,14 @@ func (a *Answers) Reset() { a.known = nil }
 // Due notes that a handler would have something to do, and that its filter failed.
 func (a *Answers) Due(handler string) { a.due = append(a.due, handler) }
 
-// WasDue reports whether Due was called for the handler in this pass. Handlers that come after it wait, as after a
+// WasDue reports whether Due was called for the handler in this reconcile. Handlers that come after it wait, as after a
 // failure.
 func (a *Answers) WasDue(handler string) bool { return slices.Contains(a.due, handler) }
 
 // Doubt notes that it is not known whether the filters of a handler match that holds an object.
 func (a *Answers) Doubt() { a.unsure = true }
 
-// Unsure reports whether Doubt was called in this pass.
+// Unsure reports whether Doubt was called in this reconcile.
 func (a *Answers) Unsure() bool { return a.unsure }
 
 // Faults are the filters of an object whose last evaluation failed. The zero value has none.
@@ -116,7 +116,7 @@ type fault struct {
 	failures int
 	// again is the time of the next evaluation.
 	again time.Time
-	// failed: it has failed in this pass. mended: it has not failed in this pass, and has had an answer.
+	// failed: it has failed in this reconcile. mended: it has not failed in this reconcile, and has had an answer.
 	failed, mended bool
 }
 
@@ -153,7 +153,7 @@ func (f *Faults) Failed(q Question, a Answer, m Moment) (before bool, again time
 // Clone returns a copy.
 func (f *Faults) Clone() Faults { return Faults{maps.Clone(f.known)} }
 
-// Begin begins a pass.
+// Begin begins a reconcile.
 func (f *Faults) Begin() {
 	for k, one := range f.known {
 		one.failed, one.mended = false, false
@@ -161,7 +161,7 @@ func (f *Faults) Begin() {
 	}
 }
 
-// Answered notes that a filter has an answer. It may still fail for another cause in the same pass.
+// Answered notes that a filter has an answer. It may still fail for another cause in the same reconcile.
 func (f *Faults) Answered(q Question) {
 	if known, found := f.known[kindOf(q)]; found && !known.failed {
 		known.mended = true
@@ -169,7 +169,7 @@ func (f *Faults) Answered(q Question) {
 	}
 }
 
-// Unasked returns the questions whose last evaluation failed and that were not evaluated in this pass.
+// Unasked returns the questions whose last evaluation failed and that were not evaluated in this reconcile.
 func (f *Faults) Unasked() (out []Question) {
 	for _, one := range f.known {
 		if !one.failed && !one.mended {
@@ -179,7 +179,7 @@ func (f *Faults) Unasked() (out []Question) {
 	return out
 }
 
-// Mended removes the filters that have not failed in a pass and had an answer. It returns their handlers, except
+// Mended removes the filters that have not failed in a reconcile and had an answer. It returns their handlers, except
 // those with another filter that fails with the same text.
 func (f *Faults) Mended() (handlers []string) {
 	for k, one := range f.known {

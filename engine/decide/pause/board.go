@@ -36,7 +36,7 @@ func NewBoard(op *dsl.Operator) *Board {
 	return b
 }
 
-// name is a name of the operator, with the name of its ConfigMap and the keys of its annotations, which each pass looks up.
+// name is a name of the operator, with the name of its ConfigMap and the keys of its annotations, which each reconcile looks up.
 type name struct{ operator, configMap, paused, deletions string }
 
 // SetOperator notes the pause of the operator that a ConfigMap declares; nil for none.
@@ -100,7 +100,7 @@ func (b *Board) namespace(name string) *Pause {
 	if !found {
 		return nil
 	}
-	return new(p) // which is made for a pause alone, and not in each pass
+	return new(p) // which is made for a pause alone, and not in each reconcile
 }
 
 // Around returns the pause that keeps handlers from the objects of a namespace, whatever their annotations are; nil if there is

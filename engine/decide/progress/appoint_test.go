@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"testing"
@@ -74,8 +74,8 @@ func TestWorkForATimeEndsWhenThatMovesOn(t *testing.T) {
 func TestTheTimeForWhichAHandlerRanIsStored(t *testing.T) {
 	h := Handler{Handler: &dsl.Handler{ID: "expire", Causes: []dsl.Cause{dsl.Timer}, Timing: &dsl.Timing{At: func(*dsl.Subject) (time.Time, error) { return noon, nil }}}}
 	look := NewLook(map[string]any{"spec": map[string]any{"size": int64(1)}})
-	b := Book{UID: "one"}
-	if text, _, err := b.Encode([]Handler{h}, look, MaxSize); err != nil || text != "" || b.Mark([]Handler{h}) != "" {
+	b := Progress{UID: "one"}
+	if text, _, err := b.Encode([]Handler{h}, look, maxSize); err != nil || text != "" || b.Mark([]Handler{h}) != "" {
 		t.Errorf("before it has run, %q is stored (%v)", text, err)
 	}
 	at := noon.Add(time.Nanosecond)
@@ -83,7 +83,7 @@ func TestTheTimeForWhichAHandlerRanIsStored(t *testing.T) {
 	if ran.Mark([]Handler{h}) == "" || ran.Outcomes([]Handler{h}) == "" {
 		t.Error("its run is no outcome")
 	}
-	text, _, err := ran.Encode([]Handler{h}, look, MaxSize)
+	text, _, err := ran.Encode([]Handler{h}, look, maxSize)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// pressed is what a hostile hand packs: book.Pack would refuse it.
+// pressed is what a hostile hand packs: progress.Pack would refuse it.
 func pressed(t testing.TB, plain string) string {
 	t.Helper()
 	var buf bytes.Buffer
@@ -35,7 +35,7 @@ func pressed(t testing.TB, plain string) string {
 	return base64.StdEncoding.EncodeToString(buf.Bytes())
 }
 
-// bombs are texts that are small for what they come to, each as the rest of a book in which the handler h has seen digest.
+// bombs are texts that are small for what they come to, each as the rest of progress in which the handler h has seen digest.
 func bombs(t testing.TB, digest string) map[string]string {
 	const head = `{"handwerk":2,"uid":"0b1f","generation":1,"handlers":{"h":{"seen":"%s"}},`
 	empty := strings.TrimSuffix(strings.Repeat("{},", 1<<20), ",")
@@ -63,7 +63,7 @@ func entries() map[string]string {
 	}
 }
 
-// mostForAText is how much memory may be asked for in reading a book, some of it several times over, on an object of a few hundred bytes.
+// mostForAText is how much memory may be asked for in reading progress, some of it several times over, on an object of a few hundred bytes.
 const mostForAText = 24 << 20
 
 // asks is how many bytes are asked for meanwhile.
@@ -75,14 +75,14 @@ func asks(do func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// TestABombCostsLittle holds that a book which a user wrote on an object takes no more memory than the object is worth, and that
+// TestABombCostsLittle holds that progress which a user wrote on an object takes no more memory than the object is worth, and that
 // the object was handled all the same: nothing is created once more for it.
 func TestABombCostsLittle(t *testing.T) {
 	h, size := reading(updates).named("h"), reading(updates, dsl.Field("spec.size")).named("h")
 	red, blue := object(1, "red"), object(1, "blue")
 	for name, text := range bombs(t, NewLook(red).Digest(h.View)) {
 		t.Run(name, func(t *testing.T) {
-			var b Book
+			var b Progress
 			var err, lost, unread error
 			if took := asks(func() {
 				if b, err = Load(text, uid); err == nil {
@@ -106,7 +106,7 @@ func TestABombCostsLittle(t *testing.T) {
 			if e, _ := b.Entry("h"); e.Due(size.Handler, Facts{Now: NewLook(blue).Digest(size.View), Present: true, First: true}) != dsl.Update {
 				t.Errorf("that handler is not to run for a change: %+v", e)
 			}
-			next, _, err := b.handled(size, blue).Encode([]Handler{size}, NewLook(blue), MaxSize)
+			next, _, err := b.handled(size, blue).Encode([]Handler{size}, NewLook(blue), maxSize)
 			if err != nil || len(next) > 300 {
 				t.Errorf("what is stored next has %d bytes, %v", len(next), err)
 			}
@@ -118,7 +118,7 @@ func TestABombCostsLittle(t *testing.T) {
 func TestEntriesAreBounded(t *testing.T) {
 	for name, text := range entries() {
 		t.Run(name, func(t *testing.T) {
-			var b Book
+			var b Progress
 			var err error
 			if took := asks(func() { b, err = Load(text, uid) }); took > 1<<20+2*len(text) || err == nil || b.Known {
 				t.Errorf("it takes %d bytes; known %v, %v", took, b.Known, err)
@@ -144,7 +144,7 @@ func TestWhatIsStoredIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			was := map[string]any{"spec": tt.spec}
-			text, degraded, err := Book{UID: uid}.handled(h, was).Encode([]Handler{h}, NewLook(was), MaxSize)
+			text, degraded, err := Progress{UID: uid}.handled(h, was).Encode([]Handler{h}, NewLook(was), maxSize)
 			if err != nil || degraded != tt.degraded {
 				t.Fatalf("degraded %v, %v", degraded, err)
 			}
@@ -161,7 +161,7 @@ func TestWhatIsStoredIsRead(t *testing.T) {
 	}
 }
 
-// FuzzLoad holds that no text makes reading a book take much more memory than the text and the object, and that what is read
+// FuzzLoad holds that no text makes reading progress take much more memory than the text and the object, and that what is read
 // can be stored and is read again.
 func FuzzLoad(f *testing.F) {
 	h := reading(updates).named("h")
@@ -192,8 +192,8 @@ func FuzzLoad(f *testing.F) {
 			}
 			b = b.adapt(handlers, Moment{Look: NewLook(red), Generation: 1})
 			_, _ = b.Old(h, NewLook(red))
-			again, _, err := b.Encode(handlers, NewLook(red), MaxSize)
-			if err != nil && !errors.Is(err, ErrRoom) {
+			again, _, err := b.Encode(handlers, NewLook(red), maxSize)
+			if err != nil && !errors.Is(err, errRoom) {
 				t.Fatal(err)
 			}
 			if _, err := Load(again, uid); err != nil {

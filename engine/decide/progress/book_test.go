@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// TestAnEntryTakesThePlaceOfAnother holds that a book has the entry that was put into it last, and that other books keep theirs.
+// TestAnEntryTakesThePlaceOfAnother holds that progress has the entry that was put into it last, and that other progress keep theirs.
 func TestAnEntryTakesThePlaceOfAnother(t *testing.T) {
 	entries := []Entry{
 		{}, {Handled: "a"}, {Handled: "b"}, {ViewName: "spec", Handled: "a"}, {Handled: "a", AsFound: true}, {Handled: "a", FailedFor: dsl.Update},
@@ -19,10 +19,10 @@ func TestAnEntryTakesThePlaceOfAnother(t *testing.T) {
 	}
 	for _, before := range entries {
 		for _, after := range entries {
-			first := Book{}.With("other", Entry{Handled: "x"}).With("h", before)
+			first := Progress{}.With("other", Entry{Handled: "x"}).With("h", before)
 			second := first.With("h", after)
 			for of, held := range map[string]struct {
-				book Book
+				book Progress
 				want Entry
 			}{"the book": {second, after}, "the one before": {first, before}} {
 				if got, _ := held.book.Entry("h"); !cmp.Equal(held.want, got) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"strings"
@@ -22,7 +22,7 @@ func TestTheTimeOfAllAttempts(t *testing.T) {
 	if want := now.Add(time.Minute); !waits.Due.Equal(want) {
 		t.Errorf("it waits until %v, want until its deadline, %v", waits.Due, want)
 	}
-	if waits.OnlyWaits() || !waits.Lasting().Began.Equal(now) {
+	if waits.onlyWaits() || !waits.Lasting().Began.Equal(now) {
 		t.Errorf("the time of the first attempt is not kept: %+v", waits.Lasting())
 	}
 	if err := waits.Overdue(h, now.Add(time.Minute-1)); err != nil {

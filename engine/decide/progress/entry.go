@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"time"
@@ -12,7 +12,7 @@ import (
 // rerun is the value of Entry.Handled for a handler that runs once more whatever its view is. It equals no digest.
 const rerun = "?"
 
-// Entry is a handler's entry in a book. Fields with a JSON name are stored.
+// Entry is a handler's entry in progress. Fields with a JSON name are stored.
 type Entry struct {
 	// ViewName is the name of the view that Handled is a digest of.
 	ViewName string `json:"of,omitempty"`
@@ -41,7 +41,7 @@ type Entry struct {
 	// OldDropped: the old state is not kept, even if the text has one.
 	OldDropped bool `json:"-"`
 	// Old is the state that the handler handled last, for handlers that use it. Nil if it is not kept, and if it is
-	// in the text of the book. OldUnmet is the same for Unmet.
+	// in the text of the progress. OldUnmet is the same for Unmet.
 	Old, OldUnmet map[string]any `json:"-"`
 }
 
@@ -57,7 +57,7 @@ type Facts struct {
 	// Now is the digest of the handler's view; Present says whether some of the view exists.
 	Now     string
 	Present bool
-	// First: this process has not finished a pass over the object yet.
+	// First: this process has not finished a reconcile over the object yet.
 	First bool
 	// New: the object is new, and was not handled by an earlier process.
 	New bool
@@ -318,7 +318,7 @@ func (e Entry) RetryNow() (_ Entry, some bool) {
 	case e.Try.Cause == "" || e.Try.Done && !e.Try.Failed:
 		return e, false
 	}
-	e.Try = e.Try.Anew()
+	e.Try = e.Try.anew()
 	return e, true
 }
 
@@ -349,26 +349,9 @@ func (e Entry) Start(h Handler, look *Look, implied bool) Entry {
 	e.ViewName, e.Handled, e.Implied, e.NewHandler, e.OldDropped, e.Old = h.View.Name(), look.Digest(h.View), implied, false, false, nil
 	e.NewObject, e.Unmet, e.OldUnmet = false, "", nil
 	if h.Old {
-		e.Old = look.Kept(h.View) // a later handler may change the object before the book is stored
+		e.Old = look.Kept(h.View) // a later handler may change the object before the progress is stored
 	}
 	return e
-}
-
-// Observed returns the entry of a handler that has handled an object at the observed generation in
-// status.observedGeneration; now is the object's generation.
-func Observed(h Handler, look *Look, observed, now int64) Entry {
-	e := Entry{ViewName: h.View.Name(), Handled: look.Digest(h.View)}
-	if observed != now {
-		e.Handled = rerun
-	}
-	return e
-}
-
-// CoveredByGeneration reports whether a generation can replace a handler's entry: the handler has succeeded with its current
-// view, and has begun no other work.
-func (e Entry) CoveredByGeneration(h Handler, look *Look) bool {
-	made := e.Handled != "" && !h.On(dsl.Update) // a handler of creates ignores later changes
-	return (made || e.Handled == look.Digest(h.View)) && e.Unmet == "" && e.FailedFor == "" && e.lastingTry(h).Cause == ""
 }
 
 // Corrected returns the entry of a handler whose changes the server dropped or rewrote. Wanted is the digest of its

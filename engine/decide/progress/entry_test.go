@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func handler(causes []dsl.Cause, options ...dsl.Option) *dsl.Handler {
 	return r.Handlers()[0]
 }
 
-// reading is a handler as books know it.
+// reading is a handler as progress know it.
 func reading(causes []dsl.Cause, options ...dsl.Option) Handler {
 	h := handler(causes, options...)
 	return Handler{Handler: h, View: NewView(h.View(), Own{}), Old: WantsOld(h)}
@@ -141,7 +141,7 @@ func TestCorrected(t *testing.T) {
 	}
 }
 
-// TestABookHoldsEntriesWhole holds that what a book keeps of an entry is all of it, whether its handler is at rest or not.
+// TestABookHoldsEntriesWhole holds that what progress keeps of an entry is all of it, whether its handler is at rest or not.
 func TestABookHoldsEntriesWhole(t *testing.T) {
 	tests := map[string]struct {
 		entry Entry
@@ -160,7 +160,7 @@ func TestABookHoldsEntriesWhole(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := Book{}.With("other", Entry{Handled: "o"}).With("h", Entry{Handled: "before"}).With("h", tt.entry)
+			b := Progress{}.With("other", Entry{Handled: "o"}).With("h", Entry{Handled: "before"}).With("h", tt.entry)
 			got, found := b.Entry("h")
 			if diff := cmp.Diff(tt.entry, got); diff != "" || !found {
 				t.Errorf("entry (-want +got):\n%s", diff)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"maps"
@@ -57,8 +57,8 @@ func authored(of map[string]any, isMark func(key, value string) bool) map[string
 	return of
 }
 
-// Project returns the essence limited to the fields.
-func Project(essence map[string]any, fields []dsl.Path) map[string]any {
+// project returns the essence limited to the fields.
+func project(essence map[string]any, fields []dsl.Path) map[string]any {
 	out := map[string]any{}
 	for _, f := range fields {
 		value, found := f.In(essence)

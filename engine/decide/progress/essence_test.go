@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"testing"
@@ -113,13 +113,13 @@ func TestProject(t *testing.T) {
 	essence := tree{"spec": tree{"a": "1", "b": tree{"c": "2", "d": "3"}}, "metadata": tree{"labels": tree{"x.y/z": "4"}}}
 	fields := []dsl.Path{dsl.MustParsePath("spec.b.c"), dsl.MustParsePath(`metadata.labels["x.y/z"]`), dsl.MustParsePath("spec.missing")}
 	want := tree{"spec": tree{"b": tree{"c": "2"}}, "metadata": tree{"labels": tree{"x.y/z": "4"}}}
-	if diff := cmp.Diff(want, Project(essence, fields)); diff != "" {
+	if diff := cmp.Diff(want, project(essence, fields)); diff != "" {
 		t.Errorf("projection (-want +got):\n%s", diff)
 	}
 }
 
 // TestDigestsStayAsTheyAre holds that equal values have equal digests in all versions of the engine: objects have them in their
-// books, and another digest would make every handler run.
+// progress, and another digest would make every handler run.
 func TestDigestsStayAsTheyAre(t *testing.T) {
 	tests := map[string]any{
 		"ZnzpayuABvw_": tree{"spec": tree{"size": int64(3), "color": "red"}, "metadata": tree{"labels": tree{"app": "web"}}},

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"crypto/rand"
@@ -12,8 +12,8 @@ import (
 // random for this process.
 type Key struct{ secret atomic.Pointer[[]byte] }
 
-// KeySize is the length of a key in bytes.
-const KeySize = 32
+// keySize is the length of a key in bytes.
+const keySize = 32
 
 // NewKey returns a random key for this process.
 func NewKey() *Key {
@@ -24,7 +24,7 @@ func NewKey() *Key {
 
 // RandomKey returns random bytes for a key.
 func RandomKey() []byte {
-	secret := make([]byte, KeySize)
+	secret := make([]byte, keySize)
 	_, _ = rand.Read(secret) // it never fails
 	return secret
 }
@@ -32,5 +32,5 @@ func RandomKey() []byte {
 // Set sets the key.
 func (k *Key) Set(secret []byte) { k.secret.Store(&secret) }
 
-// digest calls [book.KeyedDigest] with the key.
+// digest calls [progress.KeyedDigest] with the key.
 func (k *Key) digest(value any) string { return KeyedDigest(*k.secret.Load(), value) }

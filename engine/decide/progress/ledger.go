@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"slices"
@@ -15,105 +15,86 @@ import (
 
 // Rules are common to all objects of a resource.
 type Rules struct {
-	// Handlers are the handlers with an entry in the book, in their order.
+	// Handlers are the handlers with an entry in the progress, in their order.
 	Handlers []Handler
 	// Annotation is the key of the state annotation.
 	Annotation string
-	// Stores: the book is stored, because a handler that is not level-triggered needs it.
+	// Stores: the progress is stored, because a handler that is not level-triggered needs it.
 	Stores bool
 	// Partial: caches hold only a part of an object.
 	Partial bool
 }
 
-// Memory is what a process remembers of an object's ledger between passes. The zero value is for an object without
-// an earlier pass.
+// Memory is what a process remembers of an object's ledger between reconciles. The zero value is for an object without
+// an earlier reconcile.
 type Memory struct {
-	book Book
-	// known: there is a book.
+	book Progress
+	// known: there is progress.
 	known bool
-	// generation: the book is stored in status.observedGeneration.
-	generation bool
 	// stamped: the server changes the object at each write.
 	stamped bool
 	// lost: the log has already said that the old state could not be read.
 	lost bool
-	// rest is nil between passes if it is empty: most objects have nothing stored on them.
+	// rest is nil between reconciles if it is empty: most objects have nothing stored on them.
 	*rest
 }
 
-// rest is remembered for objects that have more than a book in memory.
+// rest is remembered for objects that have more than progress in memory.
 type rest struct {
 	// saved is what is stored.
 	saved saved
-	// deletion is the moment of the object's deletion that the last pass knew; empty while the object lives.
+	// deletion is the moment of the object's deletion that the last reconcile knew; empty while the object lives.
 	deletion string
-	// unsaved is since when the book has an unstored outcome; zero if it has none.
+	// unsaved is since when the progress has an unstored outcome; zero if it has none.
 	unsaved time.Time
 	// foreign is a foreign annotation that was found in place of this one, and replaced.
 	foreign string
-	// sent is the book that was last sent; nil after the response.
-	sent *Book
+	// sent is the progress that was last sent; nil after the response.
+	sent *Progress
 }
 
-// saved identifies what of a book is stored on the object: all of it, and the outcomes among it.
+// saved identifies what of progress is stored on the object: all of it, and the outcomes among it.
 type saved struct{ mark, outcomes string }
 
-func (b Book) saved(handlers []Handler) saved { return saved{b.Mark(handlers), b.Outcomes(handlers)} }
+func (b Progress) saved(handlers []Handler) saved {
+	return saved{b.Mark(handlers), b.Outcomes(handlers)}
+}
 
-// Known reports whether a pass of this process has kept a book.
+// Known reports whether a reconcile of this process has kept progress.
 func (m *Memory) Known() bool { return m.known }
 
-// Subject is the object of a pass.
+// Subject is the object of a reconcile.
 type Subject struct {
 	Object *unstructured.Unstructured
 	// Deletion is the moment of the deletion, from [Deletion]; empty while the object lives.
 	Deletion string
-	// First: this process has finished no pass over the object yet. Fresh: the object appeared after the first
+	// First: this process has finished no reconcile over the object yet. Fresh: the object appeared after the first
 	// list.
 	First, Fresh bool
-	// Generation: the book is kept in status.observedGeneration. Number is the value of that.
-	Generation bool
-	Number     Number
 	// StatusCounts: changes of the status make another generation, because it is no subresource.
 	StatusCounts bool
-	// Now is the time of the pass.
+	// Now is the time of the reconcile.
 	Now time.Time
-}
-
-// Number is an object's status.observedGeneration.
-type Number struct {
-	// Value is zero if it is missing.
-	Value int64
-	// Own: the operator wrote it, for this object.
-	Own bool
-}
-
-// Handled returns the generation that was handled according to the number.
-func (n Number) Handled() int64 {
-	if n.Own {
-		return n.Value
-	}
-	return 0
 }
 
 // Logger returns the logger of an object. The logger is made when something is logged.
 type Logger interface{ Log() logr.Logger }
 
-// Ledger is an object's book in one pass. Only that pass uses it.
+// Ledger is an object's progress in one reconcile. Only that pass uses it.
 type Ledger struct {
 	rules   *Rules
 	memory  *Memory
 	subject Subject
 	log     Logger
 
-	book Book
-	// cloned: no Memory shares the book's entries.
+	book Progress
+	// cloned: no Memory shares the progress's entries.
 	cloned bool
 	// isNew: the object is new, and was not handled by an earlier process.
 	isNew bool
 	// text is the state annotation on the object.
 	text string
-	// saved is what was stored when the pass began, marked the mark of what is stored when it ends.
+	// saved is what was stored when the reconcile began, marked the mark of what is stored when it ends.
 	saved  saved
 	marked string
 }
@@ -124,7 +105,7 @@ func (l *Ledger) Entry(h Handler) Entry {
 	return e
 }
 
-// Put puts a handler's entry into the book.
+// Put puts a handler's entry into the progress.
 func (l *Ledger) Put(h Handler, e Entry) {
 	at := l.book.at(h.ID, h.Place)
 	if l.book.rests(at, e) {
@@ -187,20 +168,20 @@ func (l *Ledger) Outcomes() string { return l.book.Outcomes(l.rules.Handlers) }
 // HasText reports whether the object has a state annotation.
 func (l *Ledger) HasText() bool { return l.text != "" }
 
-// Stamps notes that the server changes the object at each write. From then on, the stored book is not corrected by a
+// Stamps notes that the server changes the object at each write. From then on, the stored progress is not corrected by a
 // second write, which the server would change as well.
 func (l *Ledger) Stamps() { l.memory.stamped = true }
 
 // Stamped reports whether the server changes the object at each write.
 func (l *Ledger) Stamped() bool { return l.memory.stamped }
 
-// Corrected notes that the current book is what was sent, even if it has changed since.
+// Corrected notes that the current progress is what was sent, even if it has changed since.
 func (l *Ledger) Corrected() { l.marked = l.book.Mark(l.rules.Handlers) }
 
-// Rests reports whether the next pass has nothing of the book to store, if it finds the object as it was written.
+// Rests reports whether the next reconcile has nothing of the progress to store, if it finds the object as it was written.
 func (l *Ledger) Rests(written *unstructured.Unstructured) bool {
 	known := l.book.Text() == written.GetAnnotations()[l.rules.Annotation]
-	return known && !l.subject.Generation && !l.memory.stamped && l.book.Mark(l.rules.Handlers) == l.saved.mark
+	return known && !l.memory.stamped && l.book.Mark(l.rules.Handlers) == l.saved.mark
 }
 
 // HandlerRests reports whether a handler has nothing to do in an object, and its entry stays as it is. Chosen: its labels and annotations
@@ -215,7 +196,7 @@ func (l *Ledger) HandlerRests(h Handler, look *Look, chosen bool) bool {
 	return chosen && !begun && e.Due(h.Handler, Facts{Now: look.Digest(h.View), Present: look.Seen(h.View)}) == ""
 }
 
-// Keep remembers the book after the pass has written the marks.
+// Keep remembers the progress after the reconcile has written the marks.
 func (l *Ledger) Keep(marks patch.Marks) {
 	m := l.memory
 	if marks.Annotation == l.rules.Annotation {
@@ -227,21 +208,21 @@ func (l *Ledger) Keep(marks patch.Marks) {
 	if l.marked != l.saved.mark {
 		l.saved, m.unsaved = saved{l.marked, l.Outcomes()}, time.Time{}
 	}
-	m.book, m.known, m.saved, m.generation, m.sent = l.book, true, l.saved, l.subject.Generation, nil
+	m.book, m.known, m.saved, m.sent = l.book, true, l.saved, nil
 	l.cloned = false
 	m.close()
 }
 
-// Abandon remembers the book of a pass that broke off, or whose write has failed: no more of it is stored than
+// Abandon remembers the progress of a reconcile that broke off, or whose write has failed: no more of it is stored than
 // before.
 func (l *Ledger) Abandon() {
 	m := l.memory
-	m.book, m.known, m.saved, m.generation = l.book, true, l.saved, l.subject.Generation
+	m.book, m.known, m.saved = l.book, true, l.saved
 	l.cloned = false
 	m.close()
 }
 
-// close ends a pass and frees memory that is empty. To go on with the ledger, open it again.
+// close ends a reconcile and frees memory that is empty. To go on with the ledger, open it again.
 func (m *Memory) close() {
 	if *m.rest == (rest{}) {
 		m.rest = nil

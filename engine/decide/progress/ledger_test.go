@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ import (
 
 const annotation = "shop.example.com/state"
 
-// shelf is an object with what a process remembers of its book.
+// shelf is an object with what a process remembers of its progress.
 type shelf struct {
 	t      *testing.T
 	rules  Rules
@@ -73,7 +73,7 @@ func (s *shelf) run(l *Ledger, err error) {
 	l.Put(s.reader(), e.End(s.reader().View, s.look().Digest(s.reader().View), nil))
 }
 
-// pass is a pass in which the handler succeeds, and whose write does.
+// pass is a reconcile in which the handler succeeds, and whose write does.
 func (s *shelf) pass() {
 	s.t.Helper()
 	l := s.open()
@@ -138,7 +138,7 @@ func TestALostAnswer(t *testing.T) {
 			var marks patch.Marks
 			l.Save(Draft{Look: s.look(), Wanted: dsl.NewPatch()}, &marks)
 			l.Sending(marks)
-			l.Put(s.reader(), Entry{}) // the pass breaks off, and what was wanted is void
+			l.Put(s.reader(), Entry{}) // the reconcile breaks off, and what was wanted is void
 			l.Abandon()
 			if arrives {
 				s.text(marks.State)
@@ -150,7 +150,7 @@ func TestALostAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptInMemoryAlone holds when a book is not stored although it says something new, and for how long.
+// TestWhatIsKeptInMemoryAlone holds when progress is not stored although it says something new, and for how long.
 func TestWhatIsKeptInMemoryAlone(t *testing.T) {
 	soon, late := time.Second, time.Minute
 	size := dsl.NewPatch()
@@ -236,7 +236,7 @@ func TestAMomentOfDeletion(t *testing.T) {
 		t.Errorf("of a living object it is %q, of one that is gone %q", alive, gone)
 	}
 	s := newShelf(t)
-	s.memory = Memory{known: true, rest: &rest{deletion: Deletion(at(40, 30), false)}, book: Book{}.With("deploy", Entry{
+	s.memory = Memory{known: true, rest: &rest{deletion: Deletion(at(40, 30), false)}, book: Progress{}.With("deploy", Entry{
 		Deletion: Deletion(at(40, 30), false), Try: Record{Cause: dsl.Delete, Done: true},
 	})}
 	moved := at(55, 30)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"strings"
@@ -67,7 +67,7 @@ func TestAKeptAnnotationOfAToolCountsWhereItIsNamed(t *testing.T) {
 			one := reading(updates, dsl.Field(`metadata.annotations["`+key+`"]`)).named("one")
 			all := reading(updates, dsl.Field("metadata.annotations")).named("all")
 			o := map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: "shop", "note": "x"}}}
-			b := Book{UID: uid}.handled(one, o).handled(all, o)
+			b := Progress{UID: uid}.handled(one, o).handled(all, o)
 			look := NewLook(map[string]any{})
 			got := reload(t, b, []Handler{one, all}, look.object, []Handler{one, all}, Moment{Look: look})
 			for r, want := range map[*Handler]map[string]any{&one: {key: "shop"}, &all: {"note": "x"}} {
@@ -75,7 +75,7 @@ func TestAKeptAnnotationOfAToolCountsWhereItIsNamed(t *testing.T) {
 					t.Errorf("old of %s (-want +got):\n%s", r.ID, diff)
 				}
 			}
-			if text, _, _ := b.Encode([]Handler{one, all}, look, MaxSize); strings.Contains(text, "olds") {
+			if text, _, _ := b.Encode([]Handler{one, all}, look, maxSize); strings.Contains(text, "olds") {
 				t.Errorf("the text has more than one state: %s", text)
 			}
 			wider := all.named("one")

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"encoding/json"
@@ -34,7 +34,7 @@ type essences struct {
 // unmet is appended to the id of a handler; no id contains it.
 const unmet = "?"
 
-// sealed are essences in their text form. Few passes need them, and whoever may edit the object can make them a
+// sealed are essences in their text form. Few reconciles need them, and whoever may edit the object can make them a
 // thousand times as large as the text. So they are decoded on demand, and only up to a size in proportion to the
 // object.
 type sealed struct {
@@ -52,7 +52,7 @@ type sealed struct {
 	asked  bool
 }
 
-// The limits for the memory of decoded essences, as [book.Weight] estimates it: leastWeight in any case, beyond
+// The limits for the memory of decoded essences, as [progress.Weight] estimates it: leastWeight in any case, beyond
 // that timesLive times the weight of the object, and at most mostWeight. The same limits apply to what is stored.
 const (
 	leastWeight = 4 << 20
@@ -89,7 +89,7 @@ func (s *sealed) open(look *Look) (*essences, error) {
 	return x, nil
 }
 
-// openOnce is open for a book that is being adapted to handlers. Essences that cannot be read count as missing.
+// openOnce is open for progress that is being adapted to handlers. Essences that cannot be read count as missing.
 func (s *sealed) openOnce(look *Look) *essences {
 	if s == nil {
 		return nil
@@ -183,7 +183,7 @@ type kept struct {
 }
 
 // gather collects the states to keep for handlers.
-func (b Book) gather(handlers []Handler, look *Look) (x essences) {
+func (b Progress) gather(handlers []Handler, look *Look) (x essences) {
 	var all []kept
 	for _, h := range handlers {
 		e, _ := b.of(h)
@@ -213,7 +213,7 @@ func (b Book) gather(handlers []Handler, look *Look) (x essences) {
 }
 
 // keep returns the state to keep with a digest. An unreadable state is dropped; the handler's last run reported it.
-func (b Book) keep(h Handler, id, digest string, inEntry map[string]any, look *Look) kept {
+func (b Progress) keep(h Handler, id, digest string, inEntry map[string]any, look *Look) kept {
 	if digest == look.Digest(h.View) {
 		return kept{id, h.View, look.Kept(h.View)}
 	}
@@ -251,7 +251,7 @@ func (x essences) serves(v View, tree map[string]any) bool {
 // Old returns the state with which a handler compares the object: what it handled last. If the object is like that again, it is
 // the state in which its when last did not hold. Nil means that it is not kept. The error says that it is kept, and cannot
 // be read, or is too large for the look's object.
-func (b Book) Old(h Handler, look *Look) (map[string]any, error) {
+func (b Progress) Old(h Handler, look *Look) (map[string]any, error) {
 	e, _ := b.of(h)
 	if !h.Old || e.OldDropped {
 		return nil, nil
@@ -266,7 +266,7 @@ func (b Book) Old(h Handler, look *Look) (map[string]any, error) {
 
 // state returns a state that is kept for a handler: that of the entry, or the one that the text has under an id. Digest is that
 // of the handler's view of it.
-func (b Book) state(h Handler, id, digest string, inEntry map[string]any, look *Look) (map[string]any, error) {
+func (b Progress) state(h Handler, id, digest string, inEntry map[string]any, look *Look) (map[string]any, error) {
 	nothing := map[string]any{}
 	switch {
 	case inEntry != nil || digest == "":
@@ -303,7 +303,7 @@ type trees struct {
 	Olds map[string]map[string]any `json:"olds,omitempty"`
 }
 
-// pack compresses large essences. The error is [book.ErrLarge] if [book.Unpack] would refuse the result.
+// pack compresses large essences. The error is [progress.ErrLarge] if [progress.Unpack] would refuse the result.
 func (x *essences) pack() error {
 	data, err := json.Marshal(trees{x.Old, x.Olds})
 	if err != nil {

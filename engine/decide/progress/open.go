@@ -1,16 +1,12 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 )
 
 // vanished is the moment of a deletion that was not observed before the object was gone.
@@ -40,7 +36,7 @@ func moves(known, now string) bool {
 	return known != now && known != "" && known != vanished && now != "" && now != vanished
 }
 
-// Open opens an object's book: from this process's memory, or from the object if the process sees it for the first
+// Open opens an object's progress: from this process's memory, or from the object if the process sees it for the first
 // time. Look is at the object.
 //
 // Memory takes precedence over the object's text, whoever wrote it, because it has more. The exception is a text
@@ -51,21 +47,18 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 		m.rest = &rest{}
 	}
 	if m.sent != nil && m.sent.Text() == l.text {
-		m.book, m.known, m.generation, m.sent = *m.sent, true, s.Generation, nil
+		m.book, m.known, m.sent = *m.sent, true, nil
 		m.saved = m.book.saved(rules.Handlers)
 	}
 	if moves(m.deletion, s.Deletion) {
 		m.book = m.book.Moved(m.deletion, s.Deletion)
 	}
 	m.deletion = s.Deletion
-	switch {
-	case !m.known:
+	if m.known {
+		l.book, l.saved = m.book, m.saved
+	} else {
 		l.book = l.load(look)
 		l.saved = l.book.saved(rules.Handlers)
-	case m.generation != s.Generation:
-		l.book = m.book // what others stored is not this book
-	default:
-		l.book, l.saved = m.book, m.saved
 	}
 	l.isNew = s.Fresh
 	if rules.Stores {
@@ -74,14 +67,11 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 	return l
 }
 
-// load reads the book from the object: its text, or status.observedGeneration if that is newer.
-func (l *Ledger) load(look *Look) Book {
+// load reads the progress from the object's text.
+func (l *Ledger) load(look *Look) Progress {
 	b, err := Load(l.text, l.subject.Object.GetUID())
 	if err != nil {
 		l.log.Log().Error(err, "state annotation is not readable; the object is handled as a new one")
-	}
-	if observed := l.subject.Number.Handled(); observed > 0 && (b.Text() == "" || b.Passed(observed)) {
-		return handledAt(observed, l.rules.Handlers, l.subject.Object, look)
 	}
 	b, err = b.Adapt(l.rules.Handlers, Moment{Look: look, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial})
 	if err != nil {
@@ -97,37 +87,4 @@ func (l *Ledger) lost(err error) {
 	}
 	l.memory.lost = true
 	l.log.Log().Error(err, "what handlers saw last could not be read; they get no old and diff for the next change")
-}
-
-// handledAt returns the book of an object whose status.observedGeneration is the handled generation.
-func handledAt(observed int64, handlers []Handler, o *unstructured.Unstructured, look *Look) Book {
-	b := Book{UID: o.GetUID(), Known: true}
-	for _, h := range handlers {
-		e := Entry{}
-		if h.Stores() {
-			e = Observed(h, look, observed, o.GetGeneration())
-		}
-		b = b.With(h.ID, e)
-	}
-	return b
-}
-
-// HasMarker reports whether status.observedGeneration is an operator's mark on this object, by managedFields. The
-// operator may keep its mark elsewhere now. Markers are the prefixes of its field managers for marks; see
-// [patch.Marker].
-func HasMarker(o *unstructured.Unstructured, markers []string) bool {
-	managers := make([]string, 0, len(markers))
-	for _, marker := range markers {
-		managers = append(managers, patch.MarkerOf(marker, o))
-	}
-	field, _, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", "managedFields")
-	entries, _ := field.([]any)
-	return slices.ContainsFunc(entries, func(item any) bool {
-		e, _ := item.(map[string]any)
-		manager, _ := e["manager"].(string)
-		subresource, _ := e["subresource"].(string)
-		fields, _ := e["fieldsV1"].(map[string]any)
-		_, found := dsl.Path{"f:status", "f:observedGeneration"}.In(fields)
-		return found && subresource == "status" && slices.Contains(managers, manager)
-	})
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"fmt"
@@ -178,16 +178,16 @@ func (r Record) Granted() Record {
 	return r
 }
 
-// Anew returns the record as before the first attempt, but for what is done.
-func (r Record) Anew() Record {
+// anew returns the record as before the first attempt. A record that has succeeded stays, and so do its succeeded parts.
+func (r Record) anew() Record {
 	if r.Done && !r.Failed {
 		return r
 	}
-	return Record{Cause: r.Cause, View: r.View, Step: r.Step, Parts: r.Parts.each(Record.Anew)}
+	return Record{Cause: r.Cause, View: r.View, Step: r.Step, Parts: r.Parts.each(Record.anew)}
 }
 
-// OnlyWaits reports whether the record only says that the handler waits.
-func (r Record) OnlyWaits() bool {
+// onlyWaits reports whether the record only says that the handler waits.
+func (r Record) onlyWaits() bool {
 	return r.Waiting && r.Attempts == 0 && r.Step == 0 && r.Began.IsZero() && r.Parts == nil
 }
 

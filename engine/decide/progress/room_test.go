@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book_test
+package progress_test
 
 import (
 	"strings"
@@ -15,13 +15,13 @@ func TestRoom(t *testing.T) {
 		annotations map[string]string
 		want        int
 	}{
-		"without others it is all but the key":    {nil, book.MostOfAll - 3},
-		"what the key has now does not count":     {map[string]string{"key": strings.Repeat("x", 100)}, book.MostOfAll - 3},
-		"keys and values of others are taken off": {map[string]string{"other": "value", "key": "x"}, book.MostOfAll - 13},
-		"others may have taken all":               {map[string]string{"other": strings.Repeat("x", book.MostOfAll)}, -8},
+		"without others it is all but the key":    {nil, progress.MostOfAll - 3},
+		"what the key has now does not count":     {map[string]string{"key": strings.Repeat("x", 100)}, progress.MostOfAll - 3},
+		"keys and values of others are taken off": {map[string]string{"other": "value", "key": "x"}, progress.MostOfAll - 13},
+		"others may have taken all":               {map[string]string{"other": strings.Repeat("x", progress.MostOfAll)}, -8},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := book.Room(test.annotations, "key"); got != test.want {
+			if got := progress.Room(test.annotations, "key"); got != test.want {
 				t.Errorf("room for %d bytes, want %d", got, test.want)
 			}
 		})

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"errors"
@@ -17,30 +17,22 @@ import (
 // a request for each attempt would cost more.
 const inMemory = 10 * time.Second
 
-// Draft has the pending writes of a pass, and its object with the handlers' changes.
+// Draft has the pending writes of a reconcile, and its object with the handlers' changes.
 type Draft struct {
 	Look *Look
 	// Wanted has the handlers' changes of the object; Finalizer says that the operator's finalizer is added.
 	Wanted    *dsl.Patch
 	Finalizer bool
-	// Retries: an attempt is to be retried. Again is when the latest retry of this pass is due.
+	// Retries: an attempt is to be retried. Again is when the latest retry of this reconcile is due.
 	Retries bool
 	Again   time.Time
 }
 
-// Save adds the book to the marks if it has unstored parts, unless these may soon be obsolete. Wait is how long
+// Save adds the progress to the marks if it has unstored parts, unless these may soon be obsolete. Wait is how long
 // they may be kept only in memory; zero if there are none.
 func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 	l.marked = l.saved.mark
 	mark := l.book.Mark(l.rules.Handlers)
-	if l.subject.Generation && l.subject.Deletion == "" && l.book.coveredByGeneration(l.rules.Handlers, d.Look) {
-		if n := l.subject.Number; n.Own || n.Value == 0 {
-			l.marked = mark
-			l.observe(d, marks)
-			return 0
-		}
-		l.replace(marks)
-	}
 	if mark == l.saved.mark && l.intact() {
 		l.memory.unsaved = time.Time{}
 		return 0
@@ -52,46 +44,6 @@ func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 		l.marked = mark
 	}
 	return 0
-}
-
-// coveredByGeneration reports whether a generation is enough to store for the handlers.
-func (b Book) coveredByGeneration(handlers []Handler, look *Look) (all bool) {
-	for _, h := range handlers {
-		if !h.Stores() {
-			continue
-		}
-		e, _ := b.of(h)
-		if all = e.CoveredByGeneration(h, look); !all {
-			return false
-		}
-	}
-	return all
-}
-
-// replace makes status.observedGeneration the operator's mark where somebody else has written it. Writing the same
-// number again would not change its manager, and the server may not keep managers. So the annotation has the book
-// until the number is seen with the operator as manager.
-func (l *Ledger) replace(marks *patch.Marks) {
-	marks.Observed, marks.Late = l.subject.Object.GetGeneration(), true
-	if l.book.Text() == "" {
-		l.saved = saved{} // it was stored in the number
-	}
-}
-
-// observe stores in status.observedGeneration that all is handled, and removes the annotation, which is only for
-// what a generation cannot say. While the annotation is valid, removing it marks the object as handled, so the
-// request to the object goes last. If there is no annotation, or the generation makes it void, the generation is
-// the mark, and the request to the status goes last.
-func (l *Ledger) observe(d Draft, marks *patch.Marks) {
-	before, next := l.subject.Number.Handled(), l.subject.foreseen(d.Wanted)
-	marks.Observed = l.subject.Object.GetGeneration()
-	void := before < next && l.text == l.book.Text() && l.book.Passed(next)
-	switch {
-	case l.text == "", void && len(d.Wanted.Object) > 0: // the next pass removes an annotation that is void then
-		marks.Late = true
-	default:
-		marks.Annotation, marks.State = l.rules.Annotation, ""
-	}
 }
 
 // intact reports whether the object has the annotation that this process knows. A foreign one does not matter if
@@ -112,7 +64,7 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 		return true, 0
 	}
 	if l.saved.mark == "" && slices.ContainsFunc(l.rules.Handlers, l.book.updated) {
-		return false, 0 // to a process without the book the object would be new, and changes in the meantime would be lost
+		return false, 0 // to a process without the progress the object would be new, and changes in the meantime would be lost
 	}
 	if l.memory.unsaved.IsZero() {
 		l.memory.unsaved = l.subject.Now
@@ -122,17 +74,17 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 }
 
 // updated reports whether a handler without the cause create has run for a change.
-func (b Book) updated(h Handler) bool {
+func (b Progress) updated(h Handler) bool {
 	e, _ := b.of(h)
 	return h.Stores() && !h.On(dsl.Create) && e.Handled != "" && !e.AsFound
 }
 
-// Store adds the book to the marks, and reports whether it could.
+// Store adds the progress to the marks, and reports whether it could.
 func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
-	l.book.Generation, l.book.Counted = l.subject.foreseen(d.Wanted), l.subject.Generation
+	l.book.Generation = l.subject.foreseen(d.Wanted)
 	text, degraded, err := l.book.Encode(l.rules.Handlers, d.Look, Room(l.subject.Object.GetAnnotations(), l.rules.Annotation))
 	switch {
-	case errors.Is(err, ErrRoom):
+	case errors.Is(err, errRoom):
 		l.log.Log().Error(err, "state could not be stored; what handlers have handled is known to this process alone")
 		return false
 	case err != nil:

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"bytes"
@@ -20,19 +20,18 @@ import (
 // version is the version of texts: the only one that is written and read.
 const version = 2
 
-// MaxSize is the size of the largest stored text in bytes. All annotations of an object share 256 KiB, so half of
+// maxSize is the size of the largest stored text in bytes. All annotations of an object share 256 KiB, so half of
 // it is left to others.
-const MaxSize = 128 * 1024
+const maxSize = 128 * 1024
 
-// ErrRoom says that annotations of others leave no room even for the digests.
-var ErrRoom = errors.New("the annotations of the object leave no room")
+// errRoom says that annotations of others leave no room even for the digests.
+var errRoom = errors.New("the annotations of the object leave no room")
 
 // stored is the form of the annotation. The version comes first: its key marks the annotation as an operator's.
 type stored struct {
 	Version    int              `json:"handwerk"`
 	UID        types.UID        `json:"uid,omitempty"`
 	Generation int64            `json:"generation,omitempty"`
-	Counted    bool             `json:"counted,omitempty"`
 	Handlers   map[string]Entry `json:"handlers,omitempty"`
 	essences
 }
@@ -43,7 +42,7 @@ func (e Entry) lastingTry(h Handler) Record {
 	if !e.Try.Cause.Lasting() || !h.Stores() && e.Try.Cause != dsl.Delete {
 		return Record{}
 	}
-	if e.Try.OnlyWaits() && !e.undoes() {
+	if e.Try.onlyWaits() && !e.undoes() {
 		return Record{}
 	}
 	return e.Try.Lasting()
@@ -63,12 +62,12 @@ func (e Entry) lasting(h Handler) (kept Entry, keeps bool) {
 	return e, true
 }
 
-// Encode returns the text of the book for an object whose annotations leave so many bytes of room. If not
+// Encode returns the text of the progress for an object whose annotations leave so many bytes of room. If not
 // everything fits, it first leaves out former ids of handlers. Then it leaves out the old states, and degraded is
-// true: the object is handled all the same. The error is ErrRoom if nothing fits. A book without information worth
+// true: the object is handled all the same. The error is errRoom if nothing fits. Progress without information worth
 // storing has no text. The look is at the current object: it is the kept state of handlers that have handled it.
-func (b Book) Encode(handlers []Handler, look *Look, room int) (text string, degraded bool, err error) {
-	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Counted: b.Counted, Handlers: map[string]Entry{}}
+func (b Progress) Encode(handlers []Handler, look *Look, room int) (text string, degraded bool, err error) {
+	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Handlers: map[string]Entry{}}
 	some := false
 	for _, h := range handlers {
 		e, _ := b.of(h)
@@ -85,8 +84,8 @@ func (b Book) Encode(handlers []Handler, look *Look, room int) (text string, deg
 	bare.essences = essences{}
 	for i, form := range []stored{out.former(handlers), out, bare.former(handlers), bare} {
 		text, err = form.encode()
-		if degraded = i > 1; err == nil && (len(text) > min(room, MaxSize) || heavy([]byte(text))) || errors.Is(err, ErrLarge) {
-			text, err = "", ErrRoom
+		if degraded = i > 1; err == nil && (len(text) > min(room, maxSize) || heavy([]byte(text))) || errors.Is(err, ErrLarge) {
+			text, err = "", errRoom
 			continue
 		}
 		break
@@ -124,8 +123,8 @@ func (s stored) encode() (string, error) {
 }
 
 // Load reads an object's text. The text of another object is void.
-func Load(text string, uid types.UID) (Book, error) {
-	void := Book{UID: uid}
+func Load(text string, uid types.UID) (Progress, error) {
+	void := Progress{UID: uid}
 	if text == "" {
 		return void, nil
 	}
@@ -139,9 +138,9 @@ func Load(text string, uid types.UID) (Book, error) {
 	return in, nil
 }
 
-// mostMaps limits the number of entries in a text, including those of sub-handlers, to what fits into MaxSize. A
+// mostMaps limits the number of entries in a text, including those of sub-handlers, to what fits into maxSize. A
 // short text could otherwise have so many empty entries that they take fifty times as much memory.
-const mostMaps = MaxSize / 16
+const mostMaps = maxSize / 16
 
 // heavy reports whether a text has too many entries.
 func heavy(text []byte) bool { return bytes.Count(text, []byte("{")) > mostMaps }
@@ -166,25 +165,24 @@ func decodeEntries(text []byte, into any) error {
 }
 
 // parse reads a text of any object.
-func parse(text string) (Book, error) {
+func parse(text string) (Progress, error) {
 	var in struct {
 		UID        types.UID       `json:"uid"`
 		Generation int64           `json:"generation"`
-		Counted    bool            `json:"counted"`
 		Handlers   json.RawMessage `json:"handlers"`
 		sealed
 	}
 	if err := checkVersion(text); err != nil {
-		return Book{}, err
+		return Progress{}, err
 	}
 	var entries map[string]Entry
 	if err := decode([]byte(text), &in); err != nil {
-		return Book{}, err
+		return Progress{}, err
 	}
 	if err := decodeEntries(in.Handlers, &entries); err != nil {
-		return Book{}, err
+		return Progress{}, err
 	}
-	b := Book{UID: in.UID, Generation: in.Generation, Counted: in.Counted, Known: true, text: text, kept: &in.sealed}
+	b := Progress{UID: in.UID, Generation: in.Generation, Known: true, text: text, kept: &in.sealed}
 	for _, id := range slices.Sorted(maps.Keys(entries)) {
 		b.entries = append(b.entries, entryOf(id, entries[id]))
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"errors"
@@ -31,29 +31,29 @@ func (r Handler) named(id string) Handler {
 	return r
 }
 
-// handled is a book in which the reader has handled an object.
-func (b Book) handled(h Handler, o map[string]any) Book {
+// handled is progress in which the reader has handled an object.
+func (b Progress) handled(h Handler, o map[string]any) Progress {
 	look := NewLook(o)
 	e := Entry{Try: Record{Cause: dsl.Update, Done: true}}
 	return b.With(h.ID, e.End(h.View, look.Digest(h.View), look.Kept(h.View)))
 }
 
 // oldOf is what a handler of a small object gets to see of what was; nil where it cannot be read.
-func oldOf(b Book, h Handler) map[string]any {
+func oldOf(b Progress, h Handler) map[string]any {
 	old, _ := b.Old(h, NewLook(nil))
 	return old
 }
 
-// adapt is Adapt for a book whose old state can be read.
-func (b Book) adapt(handlers []Handler, m Moment) Book {
+// adapt is Adapt for progress whose old state can be read.
+func (b Progress) adapt(handlers []Handler, m Moment) Progress {
 	b, _ = b.Adapt(handlers, m)
 	return b
 }
 
-// reload stores a book and reads it for the handlers given, of an object that is so now.
-func reload(t *testing.T, b Book, was []Handler, stored map[string]any, is []Handler, now Moment) Book {
+// reload stores progress and reads it for the handlers given, of an object that is so now.
+func reload(t *testing.T, b Progress, was []Handler, stored map[string]any, is []Handler, now Moment) Progress {
 	t.Helper()
-	text, degraded, err := b.Encode(was, NewLook(stored), MaxSize)
+	text, degraded, err := b.Encode(was, NewLook(stored), maxSize)
 	if err != nil || degraded {
 		t.Fatalf("encoding: degraded %v, %v", degraded, err)
 	}
@@ -83,7 +83,7 @@ func TestOldIsWhatAHandlerHandled(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := Book{UID: uid, Generation: 3}.handled(size, tt.size)
+			b := Progress{UID: uid, Generation: 3}.handled(size, tt.size)
 			if tt.whole != nil {
 				b = b.handled(whole, tt.whole)
 			}
@@ -118,7 +118,7 @@ func TestOldOfNothing(t *testing.T) {
 	} {
 		for _, seen := range []string{"", rerun} {
 			t.Run(name+seen, func(t *testing.T) {
-				b := Book{UID: uid}.handled(tt.reader, tt.was)
+				b := Progress{UID: uid}.handled(tt.reader, tt.was)
 				if seen != "" {
 					e, _ := b.Entry("h")
 					e.Handled = seen
@@ -134,7 +134,7 @@ func TestOldOfNothing(t *testing.T) {
 	}
 }
 
-// TestMeet holds what a new process makes of a book, by what its handlers look at.
+// TestMeet holds what a new process makes of progress, by what its handlers look at.
 func TestMeet(t *testing.T) {
 	whole, spec := reading(updates).named("h"), reading(updates, dsl.Field("spec")).named("h")
 	size, color := reading(updates, dsl.Field("spec.size")).named("h"), reading(updates, dsl.Field("spec.color")).named("h")
@@ -166,7 +166,7 @@ func TestMeet(t *testing.T) {
 			if tt.moved {
 				m.Generation = 4
 			}
-			b := Book{UID: uid, Generation: 3}.handled(tt.was, red)
+			b := Progress{UID: uid, Generation: 3}.handled(tt.was, red)
 			got := reload(t, b, []Handler{tt.was}, red, []Handler{tt.is}, m)
 			e, _ := got.Entry("h")
 			if c := e.Due(tt.is.Handler, Facts{Now: m.Look.Digest(tt.is.View), Present: true, First: true}); c != tt.want {
@@ -186,7 +186,7 @@ func TestHandlersThatTheBookDoesNotKnow(t *testing.T) {
 	known, newer := reading(both).named("known"), reading(both).named("newer")
 	red := object(1, "red")
 	m := Moment{Look: NewLook(red), Generation: 3}
-	b := reload(t, Book{UID: uid}.handled(known, red), []Handler{known}, red, []Handler{known, newer}, m)
+	b := reload(t, Progress{UID: uid}.handled(known, red), []Handler{known}, red, []Handler{known, newer}, m)
 	e, _ := b.Entry("newer")
 	if f := (Facts{Now: m.Look.Digest(newer.View), Present: true, First: true}); e.Due(newer.Handler, f) != "" {
 		t.Error("a handler that is new to a handled object has something to do")
@@ -208,7 +208,7 @@ func TestTriesAreReadBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := Entry{ViewName: "", Handled: look.Digest(h.View), Try: try}
-			got := reload(t, Book{UID: uid}.With("h", want), []Handler{h}, object(1, "red"), []Handler{h}, Moment{Look: look})
+			got := reload(t, Progress{UID: uid}.With("h", want), []Handler{h}, object(1, "red"), []Handler{h}, Moment{Look: look})
 			e, _ := got.Entry("h")
 			if diff := cmp.Diff(want, e, cmp.AllowUnexported(Entry{})); diff != "" {
 				t.Errorf("the entry (-want +got):\n%s", diff)
@@ -232,8 +232,8 @@ func TestWhatIsNotStored(t *testing.T) {
 		"that one waits with a new object": {reading(creates), Entry{Try: Record{Cause: dsl.Create, Waiting: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := Book{UID: uid}.With("h", tt.entry)
-			if text, _, err := b.Encode([]Handler{tt.reader.named("h")}, NewLook(nil), MaxSize); text != "" || err != nil {
+			b := Progress{UID: uid}.With("h", tt.entry)
+			if text, _, err := b.Encode([]Handler{tt.reader.named("h")}, NewLook(nil), maxSize); text != "" || err != nil {
 				t.Errorf("stored is %s, %v", text, err)
 			}
 			if mark := b.Mark([]Handler{tt.reader.named("h")}); mark != "" {
@@ -250,8 +250,8 @@ func TestRoom(t *testing.T) {
 		noise[i] = fmt.Sprint(i * 7919)
 	}
 	full := map[string]any{"spec": noise}
-	b := Book{UID: uid}.handled(h, full)
-	text, degraded, err := b.Encode([]Handler{h}, NewLook(full), MaxSize)
+	b := Progress{UID: uid}.handled(h, full)
+	text, degraded, err := b.Encode([]Handler{h}, NewLook(full), maxSize)
 	if err != nil || !degraded || len(text) > 200 {
 		t.Fatalf("%d bytes, degraded %v, %v", len(text), degraded, err)
 	}
@@ -259,7 +259,7 @@ func TestRoom(t *testing.T) {
 	if e, _ := got.Entry("h"); err != nil || e.Handled == "" || oldOf(got, h) != nil {
 		t.Errorf("entry %+v, %v", e, err)
 	}
-	if _, _, err := b.Encode([]Handler{h}, NewLook(full), 20); !errors.Is(err, ErrRoom) {
+	if _, _, err := b.Encode([]Handler{h}, NewLook(full), 20); !errors.Is(err, errRoom) {
 		t.Errorf("with room for nothing: %v", err)
 	}
 }
@@ -345,9 +345,9 @@ func TestFormerIds(t *testing.T) {
 	now.Was = []string{"a"}
 	red, blue := object(1, strings.Repeat("red", 60)), object(1, strings.Repeat("blue", 60))
 	other := reading(updates).named("other")
-	b := Book{UID: uid}.handled(other, blue).handled(now, red)
+	b := Progress{UID: uid}.handled(other, blue).handled(now, red)
 	handlers := []Handler{other, now}
-	text, _, err := b.Encode(handlers, NewLook(blue), MaxSize)
+	text, _, err := b.Encode(handlers, NewLook(blue), maxSize)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"testing"
@@ -40,11 +40,11 @@ func TestWhatAWhenDidNotHoldForIsKept(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := Book{UID: "one"}.handled(tt.writes, tt.handled)
+			b := Progress{UID: "one"}.handled(tt.writes, tt.handled)
 			e, _ := b.Entry("h")
 			unmet := NewLook(tt.unmet)
 			b = b.With("h", e.NotMet(tt.writes, unmet))
-			text, degraded, err := b.Encode([]Handler{tt.writes}, unmet, MaxSize)
+			text, degraded, err := b.Encode([]Handler{tt.writes}, unmet, maxSize)
 			if err != nil || degraded {
 				t.Fatal(degraded, err)
 			}
@@ -70,14 +70,5 @@ func TestWhatAWhenDidNotHoldForIsKept(t *testing.T) {
 				t.Errorf("old (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestAGenerationDoesNotSayWhatAWhenDidNotHoldFor holds that status.observedGeneration is not enough for such an entry.
-func TestAGenerationDoesNotSayWhatAWhenDidNotHoldFor(t *testing.T) {
-	h := reading(updates, dsl.Field("spec"), dsl.NoOld())
-	e := Entry{}.Start(h, NewLook(object(1, "red")), false).NotMet(h, NewLook(object(2, "red")))
-	if e.CoveredByGeneration(h, NewLook(object(1, "red"))) {
-		t.Error("it is")
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package book
+package progress
 
 import (
 	"maps"
@@ -148,7 +148,7 @@ func (l *Look) Heard(v View) (out []any) {
 	return out
 }
 
-// weight returns about how many bytes of memory the object takes; see [book.Weight].
+// weight returns about how many bytes of memory the object takes; see [progress.Weight].
 func (l *Look) weight() int { return WeightOf(l.object) }
 
 // Digest returns the digest of a view. If none of its fields exists, it is that of nil.
@@ -329,7 +329,7 @@ func (l *Look) Kept(v View) map[string]any {
 	}
 	out := map[string]any{}
 	for _, p := range v.Fields {
-		out = joint(out, Project(l.around(v, p), []dsl.Path{p}))
+		out = joint(out, project(l.around(v, p), []dsl.Path{p}))
 	}
 	return v.spare(nil, out)
 }

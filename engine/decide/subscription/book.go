@@ -14,7 +14,7 @@ import (
 const few = 32
 
 // Book has readers by the keys of what they read, and those that could not read. The zero value is empty. The methods may be called by
-// any number of goroutines. A visit must be quick and must not call the book.
+// any number of goroutines. A visit must be quick and must not call the progress.
 type Book[K comparable, R comparable] struct {
 	mu sync.Mutex
 	// by has the readers of keys that have few, and crowds those of keys that have had more.

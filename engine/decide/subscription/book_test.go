@@ -15,7 +15,7 @@ import (
 // reader is a reader with a number.
 type reader int
 
-// book is a book of such readers by texts.
+// progress is progress of such readers by texts.
 type book = Book[string, reader]
 
 // visited returns the readers that are visited for keys, in order.

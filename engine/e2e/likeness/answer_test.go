@@ -11,7 +11,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
@@ -45,7 +48,8 @@ func parsed(kind string, data []byte) (out any, err error) {
 	case "application/yaml":
 		err = yaml.Unmarshal(data, &out)
 	case "application/vnd.kubernetes.protobuf":
-		o, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(data, nil, nil)
+		known := binaryKinds()
+		o, _, err := protobuf.NewSerializer(known, known).Decode(data, nil, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -59,6 +63,17 @@ func parsed(kind string, data []byte) (out any, err error) {
 	}
 	return out, err
 }
+
+// binaryKinds returns the kinds that a body in protobuf can have. It is not to be changed.
+var binaryKinds = sync.OnceValue(func() *runtime.Scheme {
+	out := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, metav1.AddMetaToScheme} {
+		if err := add(out); err != nil {
+			panic(err) // not reached: no two kinds have one name
+		}
+	}
+	return out
+})
 
 // valuesAt returns the values at a path, in all items of the lists on its way.
 func valuesAt(value any, path []string) (out []any) {
@@ -117,6 +132,9 @@ func newPlain(namespace string) *plain {
 
 // of returns an answer as it is compared.
 func (p *plain) of(s step, a answer) answer {
+	if s.Unwarned {
+		a.Warnings = nil
+	}
 	for _, path := range s.Hide {
 		without(a.Body, strings.Split(path, "."))
 	}

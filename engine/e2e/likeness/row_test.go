@@ -41,6 +41,8 @@ type step struct {
 	Accept string `json:"accept"`
 	// User sends the request instead of the administrator.
 	User string `json:"user"`
+	// Headers are sent beside those of the other fields.
+	Headers map[string]string `json:"headers"`
 	// Keep takes values of the answer, by paths such as metadata.uid. Later steps have them by these names, as in $name.
 	Keep map[string]string `json:"keep"`
 	// Until repeats the request until its answer is so. A condition is a status code, or values by paths.
@@ -51,6 +53,8 @@ type step struct {
 	// lists.
 	Show []string `json:"show"`
 	Hide []string `json:"hide"`
+	// Unwarned leaves out the warnings. It is for steps of which another row says that warnings differ.
+	Unwarned bool `json:"unwarned"`
 }
 
 // condition is what a step waits for.

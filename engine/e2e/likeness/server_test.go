@@ -47,7 +47,7 @@ func inMemory(t *testing.T) endpoint {
 	config := &rest.Config{Host: "http://memory", Transport: server.New(complete.Settings()).Admin(), QPS: -1}
 	done := make(chan error, 1)
 	none := workloads.NewPlan(workloads.Rule{Kind: "Ingress", Hold: true}) // the real cluster has no controller of these
-	go func() { done <- workloads.Run(ctx, config, workloads.Settings{Plan: none}) }()
+	go func() { done <- workloads.Run(ctx, config, workloads.Settings{Plan: none, AllKinds: true}) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {

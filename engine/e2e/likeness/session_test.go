@@ -117,11 +117,12 @@ func (s *session) do(step step) answer {
 	if step.Until == nil {
 		return s.send(ctx, step)
 	}
+	until := s.filled(step.Until)
 	for {
 		changes, end := s.watch(ctx, step)
 		var last answer
 		for more := true; more; _, more = changes.line() {
-			if last = s.send(ctx, step); step.Until.holds(last) {
+			if last = s.send(ctx, step); until.holds(last) {
 				end()
 				return last
 			}
@@ -131,6 +132,18 @@ func (s *session) do(step step) answer {
 			s.t.Fatalf("%s: waiting for %v: %v; the last answer is %+v", &step, *step.Until, context.Cause(ctx), last)
 		}
 	}
+}
+
+// filled returns a condition with values in the place of names.
+func (s *session) filled(c *condition) *condition {
+	out := &condition{code: c.code, values: map[string]any{}}
+	for at, want := range c.values {
+		if text, is := want.(string); is {
+			want = s.fill(text)
+		}
+		out.values[at] = want
+	}
+	return out
 }
 
 // watch watches the object of a step.
@@ -175,6 +188,9 @@ func (s *session) open(ctx context.Context, step step) *http.Response {
 	if step.User != "" {
 		h.Header.Set("Impersonate-User", s.fill(step.User))
 	}
+	for name, value := range step.Headers {
+		h.Header.Set(name, s.fill(value))
+	}
 	h.Header.Set("Accept", "application/json")
 	if step.Accept != "" {
 		h.Header.Set("Accept", step.Accept)
@@ -209,7 +225,7 @@ func (s *session) send(ctx context.Context, step step) answer {
 		Step: step.String(), Code: response.StatusCode,
 		Kind: response.Header.Get("Content-Type"), Warnings: response.Header.Values("Warning"),
 	}
-	if at, err := url.Parse(step.path); err == nil && at.Query().Has("watch") && response.ContentLength < 0 && out.Code == http.StatusOK {
+	if at, err := url.Parse(step.path); err == nil && (at.Query().Has("watch") || step.Events > 0) && response.ContentLength < 0 && out.Code == http.StatusOK {
 		out.Body = s.events(&lines{bufio.NewReader(response.Body)}, step)
 		if ctx.Err() != nil {
 			s.t.Fatalf("%s: the watch does not end", &step)

@@ -58,12 +58,6 @@ func (m *Metrics) DeclareMachine(resource string, of *dsl.Machine) {
 	}
 }
 
-// forget removes the series of a resource.
-func (m machines) forget(of prometheus.Labels) {
-	m.moves.DeletePartialMatch(of)
-	m.times.DeletePartialMatch(of)
-}
-
 // describeStates describes the gauges of states of machines, and returns the function that sets those of a resource.
 func (c *scraped[T]) describeStates() func(s ResourceStats, gauge func(d *prometheus.Desc, value float64, labels ...string)) {
 	objects := c.describe("handwerk_machine_objects", "Objects in a state of a machine, as their status says it.", "resource", "machine", "state")

@@ -117,9 +117,7 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.requests, m.latency, m.leader, m.runs.counts, m.runs.durations, m.writes, m.dropped, m.machines.moves, m.machines.times, m.resources, m.indexes, m.rights, m.pauses,
 	)
-	for _, c := range m.queues.collectors() {
-		m.registry.MustRegister(c)
-	}
+	m.registry.MustRegister(m.queues.collectors()...)
 	for _, by := range []Reporter{ByHandler, ByEngine, ByChange} {
 		m.dropped.WithLabelValues(string(by)) // appears with 0
 	}
@@ -143,15 +141,6 @@ func (m *Metrics) Declare(resource string) {
 	for _, target := range Targets() {
 		m.writes.WithLabelValues(resource, string(target))
 	}
-}
-
-// Forget removes the series of a resource that the operator does not work on any more.
-func (m *Metrics) Forget(resource string) {
-	of := prometheus.Labels{"resource": resource}
-	m.runs.forget(resource)
-	m.writes.DeletePartialMatch(of)
-	m.machines.forget(of)
-	m.queues.forget(resource)
 }
 
 // Leader notes whether this process holds the lock of that name.

@@ -167,33 +167,6 @@ func TestWrittenAndLeader(t *testing.T) {
 	want(t, m, "leader_election_master_status", `leader_election_master_status{name="foo-leader"} 0`)
 }
 
-// TestForget holds that no page of metrics lists a resource that is not worked on any more.
-func TestForget(t *testing.T) {
-	m := ops.NewMetrics()
-	for _, resource := range []string{foos, "bars.v1.example.com"} {
-		workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.DefaultTypedControllerRateLimiter[string](),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: resource, MetricsProvider: m.Queues()},
-		).ShutDown()
-		m.Declare(resource)
-		m.Handled(ops.HandlerRun{Resource: resource, Handler: "farewell", Cause: dsl.Delete, Outcome: ops.Success})
-	}
-	all := len(lines(scrape(t, m)))
-	m.Forget(foos)
-	left := lines(scrape(t, m))
-	if slices.ContainsFunc(left, func(line string) bool { return strings.Contains(line, foos) }) {
-		t.Errorf("there still are series of %s:\n%s", foos, strings.Join(left, "\n"))
-	}
-	of := func(line string) bool { return strings.Contains(line, "bars.v1.example.com") }
-	if n := len(slices.DeleteFunc(left, func(line string) bool { return !of(line) })); n == 0 || all <= n {
-		t.Errorf("%d series of the other resource are left", n)
-	}
-	m.Handled(ops.HandlerRun{Resource: foos, Handler: "farewell", Cause: dsl.Delete, Outcome: ops.Success})
-	if line := `handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="success",resource="foos.v1.example.com"} 1`; !slices.Contains(lines(scrape(t, m)), line) {
-		t.Errorf("when it is worked on again there is no line %s", line)
-	}
-}
-
 // TestSeriesOfAHandlerAppearWhenItHasRun holds that a page of metrics does not list what never happened:
 // of a handler's cause nothing before its first run, and then every outcome.
 func TestSeriesOfAHandlerAppearWhenItHasRun(t *testing.T) {

@@ -131,7 +131,7 @@ const (
 	// Pass: all is well.
 	Pass State = iota
 	// Warn: this part of the operator is degraded. The whole passes, unless all resources are degraded; see
-	// [ResourceCheck].
+	// resourceCheck.
 	Warn
 	// Fail: the whole fails.
 	Fail
@@ -149,9 +149,9 @@ func (s State) String() string {
 	}
 }
 
-// ResourceCheck is the prefix of the names of checks of watched resources, one for each. If all resources are degraded,
+// resourceCheck is the prefix of the names of checks of watched resources, one for each. If all resources are degraded,
 // the operator does nothing, so when all these checks fail, the whole fails.
-const ResourceCheck = "resource/"
+const resourceCheck = "resource/"
 
 // Check is one line of /healthz or /readyz.
 type Check struct {
@@ -186,7 +186,7 @@ func passed(checks []Check) bool {
 		if c.State == Fail {
 			return false
 		}
-		if strings.HasPrefix(c.Name, ResourceCheck) {
+		if strings.HasPrefix(c.Name, resourceCheck) {
 			resources++
 			if c.State == Warn {
 				degraded++

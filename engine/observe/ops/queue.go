@@ -51,21 +51,8 @@ func newQueueMetrics() *queueMetrics {
 // queueBuckets reach from no wait at all to a quarter of an hour.
 func queueBuckets() []float64 { return prometheus.ExponentialBuckets(10e-6, 10, 9) }
 
-// series are the series of one metric, one for each queue.
-type series interface {
-	prometheus.Collector
-	DeleteLabelValues(...string) bool
-}
-
-func (q *queueMetrics) collectors() []series {
-	return []series{q.depth, q.unfinished, q.longest, q.adds, q.retries, q.waiting, q.working}
-}
-
-// forget removes the series of a queue that was shut down.
-func (q *queueMetrics) forget(name string) {
-	for _, c := range q.collectors() {
-		c.DeleteLabelValues(name, name)
-	}
+func (q *queueMetrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{q.depth, q.unfinished, q.longest, q.adds, q.retries, q.waiting, q.working}
 }
 
 func (q *queueMetrics) Settle(name string) {

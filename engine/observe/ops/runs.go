@@ -86,17 +86,3 @@ func (r *runs) of(which runsOf) *runSeries {
 	r.known[which] = series
 	return series
 }
-
-// forget removes the series of a resource.
-func (r *runs) forget(resource string) {
-	of := prometheus.Labels{"resource": resource}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.counts.DeletePartialMatch(of)
-	r.durations.DeletePartialMatch(of)
-	for which := range r.known {
-		if which.resource == resource {
-			delete(r.known, which)
-		}
-	}
-}

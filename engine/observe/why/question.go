@@ -15,7 +15,7 @@ const Asked = "why"
 // and group.
 type Question struct {
 	Resource, Namespace, Name string
-	// History asks for the passes that are kept, too.
+	// History asks for the reconciles that are kept, too.
 	History bool
 }
 

@@ -15,7 +15,7 @@ import (
 // Facts are what a sentence about a handler is made from.
 type Facts struct {
 	Handler string
-	// Reason and Detail are those of the last pass, as package pass has them.
+	// Reason and Detail are those of the last reconcile, as package pass has them.
 	Reason, Detail string
 	// Cause is what the handler is to run for, or has run for.
 	Cause string

@@ -289,7 +289,7 @@ func (t *text) events(all []Event) {
 	}
 }
 
-// history writes the passes that are kept.
+// history writes the reconciles that are kept.
 func (t *text) history(passes []Pass) {
 	for _, p := range passes {
 		t.line(0, "", "%s  %s", p.At.UTC().Format(time.RFC3339), p.summary())
@@ -310,7 +310,7 @@ func (t *text) history(passes []Pass) {
 	}
 }
 
-// summary says what a pass was about.
+// summary says what a reconcile was about.
 func (p Pass) summary() string {
 	if p.Idle != "" {
 		return p.Idle

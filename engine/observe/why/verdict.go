@@ -96,7 +96,7 @@ func (a *Answer) ends() string {
 	return out
 }
 
-// stops is the verdict about an object over which no pass begins, or ends.
+// stops is the verdict about an object over which no reconcile begins, or ends.
 func (a *Answer) stops() string {
 	switch {
 	case a.Idle != nil && a.Idle.Reason == "BreakerOpen":

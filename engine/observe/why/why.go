@@ -32,16 +32,16 @@ type Answer struct {
 	Generation int64  `json:"generation,omitempty"`
 	// Unseen says why the operator does not see the object. The answer has no more then.
 	Unseen string `json:"unseen,omitempty"`
-	// Without says why no pass has made the answer. It has then what is known without one.
+	// Without says why no reconcile has made the answer. It has then what is known without one.
 	Without string `json:"without,omitempty"`
 	// Idle says why no handler of the object runs now; nil where handlers may run.
 	Idle *Idle `json:"idle,omitempty"`
 	// Verdict says in one line how the object stands, and the one cause that decides.
 	Verdict string `json:"verdict,omitempty"`
-	// Standing is how the object stood after its last pass: ready, waiting, failing, held or paused; Since when.
+	// Standing is how the object stood after its last reconcile: ready, waiting, failing, held or paused; Since when.
 	Standing string     `json:"standing,omitempty"`
 	Since    *time.Time `json:"since,omitempty"`
-	// Problem is why the last pass could not be finished.
+	// Problem is why the last reconcile could not be finished.
 	Problem string `json:"problem,omitempty"`
 	// Due is when the operator looks at the object next by itself; nil for no such time.
 	Due *time.Time `json:"due,omitempty"`
@@ -61,7 +61,7 @@ type Answer struct {
 	// object, its children and its related objects in.
 	Rights []string `json:"rights,omitempty"`
 	Feeds  []string `json:"feeds,omitempty"`
-	// History are the passes that are kept, the oldest first, if they were asked for.
+	// History are the reconciles that are kept, the oldest first, if they were asked for.
 	History []Pass `json:"history,omitempty"`
 }
 
@@ -91,7 +91,7 @@ type Handler struct {
 	ID string `json:"id"`
 	// Operator is the operator that has it, where several may have left something on the object.
 	Operator string `json:"operator,omitempty"`
-	// Reason is why it ran in the last pass, or why not, as a word. Says is the same as a sentence that begins with the handler.
+	// Reason is why it ran in the last reconcile, or why not, as a word. Says is the same as a sentence that begins with the handler.
 	Reason string `json:"reason,omitempty"`
 	Says   string `json:"says"`
 	// Standing is the same in a word; empty where it has nothing to do.
@@ -103,7 +103,7 @@ type Handler struct {
 	Attempts int        `json:"attempts,omitempty"`
 	Next     *time.Time `json:"next,omitempty"`
 	Message  string     `json:"message,omitempty"`
-	// Last is its last attempt, and Changed what had changed of its view then; both as far as passes are kept.
+	// Last is its last attempt, and Changed what had changed of its view then; both as far as reconciles are kept.
 	Last    *Run     `json:"last,omitempty"`
 	Changed []Change `json:"changed,omitempty"`
 	// Clauses are its conditions with their answers for the object as it is now, and the values that decided.
@@ -247,13 +247,13 @@ type Way struct {
 	Says string     `json:"says,omitempty"`
 }
 
-// Pass is a pass that was kept.
+// Pass is a reconcile that was kept.
 type Pass struct {
 	At   time.Time       `json:"at"`
 	Took metav1.Duration `json:"took"`
 	// Woken says what woke it; nothing where a wait or a timer had ended.
 	Woken []string `json:"woken,omitempty"`
-	// Changed is what had changed of the object since the pass before.
+	// Changed is what had changed of the object since the reconcile before.
 	Changed  []Change  `json:"changed,omitempty"`
 	Attempts []Attempt `json:"attempts,omitempty"`
 	Skips    []Skip    `json:"skips,omitempty"`
@@ -262,18 +262,18 @@ type Pass struct {
 	Idle  string     `json:"idle,omitempty"`
 	Error string     `json:"error,omitempty"`
 	Due   *time.Time `json:"due,omitempty"`
-	// More passes followed that were like it, the latest at a time.
+	// More reconciles followed that were like it, the latest at a time.
 	More   int        `json:"more,omitempty"`
 	Latest *time.Time `json:"latest,omitempty"`
 }
 
-// Attempt is the attempt of a handler in a pass.
+// Attempt is the attempt of a handler in a reconcile.
 type Attempt struct {
 	Handler string `json:"handler"`
 	Run
 }
 
-// Skip is a handler that had something to do in a pass, and did not run.
+// Skip is a handler that had something to do in a reconcile, and did not run.
 type Skip struct {
 	Handler string `json:"handler"`
 	Cause   string `json:"cause"`

@@ -143,7 +143,7 @@ func (x *Hooks) Clean(ctx context.Context) {
 
 // run runs an activity until it has succeeded, or failed for good.
 func (x *Hooks) run(ctx context.Context, h *dsl.Handler) error {
-	r := book.Record{Cause: h.Causes[0]}
+	r := progress.Record{Cause: h.Causes[0]}
 	var last error
 	failed := trouble{log: x.log(h)}
 	for ctx.Err() == nil {

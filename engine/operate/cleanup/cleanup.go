@@ -70,7 +70,7 @@ type Cleaner struct {
 	set      Settings
 	names    []*dsl.Operator // the operator, and its earlier names
 	op       *dsl.Operator
-	catalog  *catalog.Catalog
+	catalog  *discovery.Catalog
 	dynamic  dynamic.Interface
 	renewer  *apply.Renewer
 	metadata metadata.Interface
@@ -84,7 +84,7 @@ type Cleaner struct {
 func New(ctx context.Context, op *dsl.Operator, set Settings) (*Cleaner, error) {
 	config := transport.WithDeadline(set.Config)
 	config.QPS = -1 // requests are sent one by one
-	served, err := catalog.Dial(ctx, config)
+	served, err := discovery.Dial(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
@@ -101,7 +101,7 @@ func New(ctx context.Context, op *dsl.Operator, set Settings) (*Cleaner, error) 
 
 // Found is an object with marks of the operator, or an object of its own.
 type Found struct {
-	Resource        catalog.Resource
+	Resource        discovery.Resource
 	Namespace, Name string
 	UID             types.UID
 	// Child: the operator created it, by managedFields. Own: the operator keeps it for itself.
@@ -192,18 +192,18 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 }
 
 // kinds returns the resources whose objects may have marks, namespaces among them where they can be paused. A resource that is not served has no objects.
-func (c *Cleaner) kinds(ctx context.Context) (out []catalog.Resource, unseen []error) {
-	found := map[schema.GroupVersionResource]catalog.Resource{}
-	note := func(name string, r catalog.Resource, err error) {
+func (c *Cleaner) kinds(ctx context.Context) (out []discovery.Resource, unseen []error) {
+	found := map[schema.GroupVersionResource]discovery.Resource{}
+	note := func(name string, r discovery.Resource, err error) {
 		switch {
 		case err == nil:
 			found[r.GVR] = r
-		case !errors.Is(err, catalog.ErrMissing):
+		case !errors.Is(err, discovery.ErrMissing):
 			unseen = append(unseen, fmt.Errorf("looking up %s: %w", name, err))
 		}
 	}
 	c.declared(ctx, note)
-	if c.op.Scope.Everywhere() || feed.NewScope(feed.ScopeSettings{Of: c.op.Scope}).Live() { // otherwise annotations of namespaces do not count
+	if c.op.Scope.Everywhere() || source.NewScope(source.ScopeSettings{Of: c.op.Scope}).Live() { // otherwise annotations of namespaces do not count
 		served, err := c.catalog.Resolve(ctx, dsl.ResourceName{Resource: namespaces.Resource, Version: namespaces.Version})
 		note(namespaces.Resource, served, err)
 	}
@@ -223,12 +223,12 @@ func (c *Cleaner) kinds(ctx context.Context) (out []catalog.Resource, unseen []e
 			note(copied, served, err)
 		}
 	}
-	out = slices.SortedFunc(maps.Values(found), func(a, b catalog.Resource) int { return cmp.Compare(a.GVR.String(), b.GVR.String()) })
+	out = slices.SortedFunc(maps.Values(found), func(a, b discovery.Resource) int { return cmp.Compare(a.GVR.String(), b.GVR.String()) })
 	return out, unseen
 }
 
 // declared notes the operator's resources and the present kinds of its children.
-func (c *Cleaner) declared(ctx context.Context, note func(name string, r catalog.Resource, err error)) {
+func (c *Cleaner) declared(ctx context.Context, note func(name string, r discovery.Resource, err error)) {
 	for _, r := range c.op.Resources() {
 		served, err := c.catalog.Resolve(ctx, r.Name)
 		note(r.Name.String(), served, err)
@@ -275,9 +275,9 @@ func (c *Cleaner) managers() (out []string) {
 
 // lookAt lists the objects of a resource in all namespaces. If the account may not do that, it lists the namespaces
 // of the operator's scope, if they are known by name.
-func (c *Cleaner) lookAt(ctx context.Context, r catalog.Resource, out *Findings) error {
+func (c *Cleaner) lookAt(ctx context.Context, r discovery.Resource, out *Findings) error {
 	err := c.list(ctx, r, metav1.NamespaceAll, out)
-	within := feed.NewScope(feed.ScopeSettings{Of: dsl.Scope{Namespaces: c.op.Scope.Namespaces}}) // the labels may have been others
+	within := source.NewScope(source.ScopeSettings{Of: dsl.Scope{Namespaces: c.op.Scope.Namespaces}}) // the labels may have been others
 	names, known := within.Names(r.Namespaced)
 	if !apierrors.IsForbidden(err) || !known || slices.Contains(names, metav1.NamespaceAll) {
 		return err
@@ -292,7 +292,7 @@ func (c *Cleaner) lookAt(ctx context.Context, r catalog.Resource, out *Findings)
 }
 
 // list lists the objects of a resource in a namespace, or in all, and sorts them by their marks.
-func (c *Cleaner) list(ctx context.Context, r catalog.Resource, namespace string, out *Findings) error {
+func (c *Cleaner) list(ctx context.Context, r discovery.Resource, namespace string, out *Findings) error {
 	list := metav1.ListOptions{Limit: page}
 	objects, children, patched := len(out.Objects), len(out.Children), len(out.Patched)
 	for {
@@ -315,7 +315,7 @@ func (c *Cleaner) list(ctx context.Context, r catalog.Resource, namespace string
 }
 
 // sort adds an object to the findings by its marks.
-func (c *Cleaner) sort(r catalog.Resource, o metav1.Object, out *Findings) {
+func (c *Cleaner) sort(r discovery.Resource, o metav1.Object, out *Findings) {
 	m := c.marksOf(o)
 	f := Found{Resource: r, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Child: m.child, held: len(m.finalizers) > 0, managers: c.patchers(o)}
 	within := f.Namespace

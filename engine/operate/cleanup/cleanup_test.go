@@ -34,7 +34,7 @@ const (
 	system     = "system"
 )
 
-// declare declares an operator that leaves all that there is to leave: a finalizer, a book, a record of children, children of both
+// declare declares an operator that leaves all that there is to leave: a finalizer, progress, a record of children, children of both
 // ownerships, a register and a lock. Conditions are looked for on a real API server, which knows who set each.
 func declare(op *dsl.Operator) {
 	op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: system}
@@ -92,7 +92,6 @@ var forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "configmap
 func scene(t *testing.T, set cleanup.Settings, refused refusals, play func(c *kit.Cluster, op *dsl.Operator, clean *cleanup.Cleaner)) {
 	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		c.Serve(kit.Resource{Name: foos, Kind: "Foo"})
-		c.Serve(kit.Resource{Name: "controllerrevisions.v1.apps", Kind: "ControllerRevision"})
 		for _, name := range []string{"elsewhere", system} {
 			c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: ` + name + `}}`)
 		}

@@ -41,7 +41,7 @@ func (c *Cleaner) configurations(ctx context.Context) (out []Found, err error) {
 			continue
 		}
 		out = append(out, Found{
-			Resource:  catalog.Resource{GVR: configMaps, Kind: "ConfigMap", Namespaced: true},
+			Resource:  discovery.Resource{GVR: configMaps, Kind: "ConfigMap", Namespaced: true},
 			Namespace: c.set.Namespace, Name: o.Name, UID: o.UID, Own: true,
 		})
 	}

@@ -37,7 +37,7 @@ func (c *Cleaner) namesakes(ctx context.Context) (out []namesake, err error) {
 			lock := &list.Items[i]
 			text, marked := lock.GetAnnotations()[op.ScopeAnnotation()]
 			if marked && lock.GetName() == op.LeaderLock() && lock.GetNamespace() != c.home(op) {
-				out = append(out, namesake{lock, feed.ScopesOverlap(c.op.Scope, feed.FromText(text))})
+				out = append(out, namesake{lock, source.ScopesOverlap(c.op.Scope, source.FromText(text))})
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (c *Cleaner) runsElsewhere(ctx context.Context, now time.Time) (string, err
 
 // inScope reports whether objects of a namespace belong to this deployment alone. Chosen are the namespaces whose labels match.
 func (c *Cleaner) inScope(namespace string, chosen map[string]bool) bool {
-	return namespace != metav1.NamespaceAll && feed.NewScope(feed.ScopeSettings{Of: c.op.Scope}).Matches(namespace) &&
+	return namespace != metav1.NamespaceAll && source.NewScope(source.ScopeSettings{Of: c.op.Scope}).Matches(namespace) &&
 		(c.op.Scope.NamespaceSelector == "" || chosen[namespace])
 }
 

@@ -29,7 +29,7 @@ func (c *Cleaner) pauses(one Found) bool {
 // there and held, no process begins to work.
 func (c *Cleaner) own() (out []Found) {
 	add := func(gvr schema.GroupVersionResource, kind, namespace, name string) {
-		one := Found{Resource: catalog.Resource{GVR: gvr, Kind: kind, Namespaced: true}, Namespace: namespace, Name: name, Own: true}
+		one := Found{Resource: discovery.Resource{GVR: gvr, Kind: kind, Namespaced: true}, Namespace: namespace, Name: name, Own: true}
 		if !slices.ContainsFunc(out, func(f Found) bool { return f.String() == one.String() }) {
 			out = append(out, one)
 		}

@@ -123,7 +123,7 @@ func (c *Cleaner) unread(op *dsl.Operator, owner metav1.Object, err error) error
 // yield gives back the fields of one object. An object that is gone has none, and so has one whose kind is not served.
 func (c *Cleaner) yield(ctx context.Context, t ownership.Target) error {
 	served, err := c.catalog.KindOf(ctx, t.Kind.WithVersion(""))
-	if errors.Is(err, catalog.ErrMissing) {
+	if errors.Is(err, discovery.ErrMissing) {
 		return nil
 	}
 	if err != nil {

@@ -51,7 +51,7 @@ type Findings struct {
 func Check(ctx context.Context, op *dsl.Operator, own dsl.Knowledge, config *rest.Config) (Findings, error) {
 	config = transport.WithDeadline(config)
 	config.QPS = -1
-	c, err := catalog.Dial(ctx, config)
+	c, err := discovery.Dial(ctx, config)
 	if err != nil {
 		return Findings{}, err
 	}
@@ -102,7 +102,7 @@ func (f *Findings) check(op *dsl.Operator, found *served, own dsl.Knowledge, the
 }
 
 // look finds a resource with all that goes with it.
-func (s *served) look(ctx context.Context, c *catalog.Catalog, r *dsl.Resource) {
+func (s *served) look(ctx context.Context, c *discovery.Catalog, r *dsl.Resource) {
 	find := func(name dsl.ResourceName, kind schema.GroupVersionKind) { s.find(ctx, c, name, kind) }
 	find(r.Name, schema.GroupVersionKind{})
 	for name, kind := range r.Owned() {
@@ -126,8 +126,8 @@ func (s *served) look(ctx context.Context, c *catalog.Catalog, r *dsl.Resource) 
 }
 
 // find finds a resource, or that of a kind where there is one.
-func (s *served) find(ctx context.Context, c *catalog.Catalog, name dsl.ResourceName, kind schema.GroupVersionKind) {
-	var resolved catalog.Resource
+func (s *served) find(ctx context.Context, c *discovery.Catalog, name dsl.ResourceName, kind schema.GroupVersionKind) {
+	var resolved discovery.Resource
 	var err error
 	if kind.Empty() {
 		resolved, err = c.Resolve(ctx, name)
@@ -144,7 +144,7 @@ func (s *served) find(ctx context.Context, c *catalog.Catalog, name dsl.Resource
 // warn adds why something cannot be looked at.
 func (f *Findings) warn(err error) {
 	text := err.Error()
-	if errors.Is(err, catalog.ErrMissing) {
+	if errors.Is(err, discovery.ErrMissing) {
 		text += "; what is said of it was not checked (is its CRD installed?)"
 	}
 	if !slices.Contains(f.Warnings, text) {
@@ -171,7 +171,7 @@ type absent struct {
 func newServed() *served { return &served{names: map[dsl.ResourceName]schema.GroupVersionKind{}} }
 
 // add notes a resource that is served, and the name under which it was asked for.
-func (s *served) add(name dsl.ResourceName, r catalog.Resource) {
+func (s *served) add(name dsl.ResourceName, r discovery.Resource) {
 	kind := r.GVR.GroupVersion().WithKind(r.Kind)
 	s.names[name] = kind
 	if !slices.Contains(s.kinds, kind) {
@@ -180,14 +180,14 @@ func (s *served) add(name dsl.ResourceName, r catalog.Resource) {
 }
 
 // fill reads the schemas of all that was added.
-func (s *served) fill(ctx context.Context, from *catalog.Schemas) (err error) {
+func (s *served) fill(ctx context.Context, from *discovery.Schemas) (err error) {
 	s.schemas, err = from.Of(ctx, s.kinds...)
 	return err
 }
 
 // await is fill, with a little patience for schemas that are not published yet: that of a new CRD is
 // a moment behind the CRD.
-func (s *served) await(ctx context.Context, from *catalog.Schemas, own dsl.Knowledge) error {
+func (s *served) await(ctx context.Context, from *discovery.Schemas, own dsl.Knowledge) error {
 	err := poll.PollUntilContextTimeout(ctx, lookAgain, publishing, true, func(ctx context.Context) (bool, error) {
 		err := s.fill(ctx, from)
 		return len(s.unpublished(own)) == 0, err

@@ -17,7 +17,7 @@ import (
 
 // conditions notes which schemas do not keep the conditions that the engine itself writes. Conditions that the configuration names
 // are checked with its other parts.
-func (f *Findings) conditions(ctx context.Context, c *catalog.Catalog, op *dsl.Operator, own dsl.Knowledge) error {
+func (f *Findings) conditions(ctx context.Context, c *discovery.Catalog, op *dsl.Operator, own dsl.Knowledge) error {
 	for _, r := range op.Handled() {
 		if r.Cache == dsl.CacheMetadata {
 			continue // the engine does not see conditions there, and writes none
@@ -44,15 +44,15 @@ func (f *Findings) conditions(ctx context.Context, c *catalog.Catalog, op *dsl.O
 
 // conditionsLack returns what the schema of a resource lacks to keep conditions, and whether there is a status subresource. The text is
 // empty if the schema lacks nothing, or is not known.
-func conditionsLack(ctx context.Context, c *catalog.Catalog, r *dsl.Resource, own dsl.Knowledge) (lacks string, status bool, err error) {
+func conditionsLack(ctx context.Context, c *discovery.Catalog, r *dsl.Resource, own dsl.Knowledge) (lacks string, status bool, err error) {
 	if s := own.OfResource(r.Name); s != nil {
 		return openapi.ConditionsLack(s), true, nil // each CRD of a configuration has the subresource
 	}
 	served, err := c.Resolve(ctx, r.Name)
 	if err == nil {
-		conditions, err := c.Conditions(ctx, served)
+		has, err := c.Status(ctx, served)
 		if !apierrors.IsForbidden(err) {
-			return conditions.Lacks, served.Status, err
+			return has.Conditions.Lacks, served.Status, err
 		}
 	}
 	return "", false, nil // a resource that is not there is reported elsewhere
@@ -61,7 +61,7 @@ func conditionsLack(ctx context.Context, c *catalog.Catalog, r *dsl.Resource, ow
 // ownConditions returns the conditions that the engine writes to objects of a resource without being told. Ready needs a status
 // subresource.
 func ownConditions(r *dsl.Resource, status bool) string {
-	const always = pass.Failing + ", " + pass.PausedCondition
+	const always = reconcile.Failing + ", " + reconcile.PausedCondition
 	if r.KeepsReady() && status {
 		return dsl.Ready + ", " + always
 	}

@@ -25,7 +25,7 @@ type there struct {
 }
 
 // kindsOf asks for all kinds that the cluster has.
-func kindsOf(ctx context.Context, c *catalog.Catalog, op *dsl.Operator) (*there, error) {
+func kindsOf(ctx context.Context, c *discovery.Catalog, op *dsl.Operator) (*there, error) {
 	kubernetes, err := builtin.Open()
 	if err != nil {
 		return nil, err

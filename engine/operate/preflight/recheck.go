@@ -38,10 +38,9 @@ const (
 type Recheck struct {
 	operator Operator
 	indexes  []*dsl.IndexSpec
-	catalog  *catalog.Catalog
-	served   iter.Seq2[dsl.ResourceName, catalog.Resource]
+	catalog  *discovery.Catalog
+	served   iter.Seq2[dsl.ResourceName, discovery.Resource]
 	log      logr.Logger
-	free     func()
 	wake     chan struct{}
 	// again: a CRD has changed, so that the same kinds may have other schemas.
 	again atomic.Bool
@@ -49,7 +48,7 @@ type Recheck struct {
 	// schemas are kept from one look to the next, as long as there are more to come; nil otherwise,
 	// because they are large. looked is what was served at the last one, checked what was held against it. Only
 	// Run's goroutine uses them.
-	schemas *catalog.Schemas
+	schemas *discovery.Schemas
 	looked  []schema.GroupVersionKind
 	checked []checkable
 
@@ -70,16 +69,12 @@ type Operator interface {
 
 // NewRecheck returns a Recheck of an operator's indexes and of those of its resources that are worked on at the moment, which looks at
 // nothing before Run does. The catalog gives it the schemas. Served yields what the API server serves of the
-// resources that expressions speak of, each with the name that the operator has for it. Free is called after the
-// schemas, which are large, were dropped; it may be nil.
+// resources that expressions speak of, each with the name that the operator has for it.
 func NewRecheck(
-	operator Operator, indexes []*dsl.IndexSpec, c *catalog.Catalog, served iter.Seq2[dsl.ResourceName, catalog.Resource], log logr.Logger, free func(),
+	operator Operator, indexes []*dsl.IndexSpec, c *discovery.Catalog, served iter.Seq2[dsl.ResourceName, discovery.Resource], log logr.Logger,
 ) *Recheck {
-	if free == nil {
-		free = func() {}
-	}
 	return &Recheck{
-		operator: operator, indexes: indexes, catalog: c, served: served, log: log, free: free, wake: make(chan struct{}, 1), findings: map[checkable][]string{},
+		operator: operator, indexes: indexes, catalog: c, served: served, log: log, wake: make(chan struct{}, 1), findings: map[checkable][]string{},
 	}
 }
 
@@ -141,7 +136,7 @@ func (c *Recheck) Run(ctx context.Context) {
 			if looks++; looked && looks < mostLooks {
 				timer.Reset(settling << (2 * looks))
 			} else {
-				c.release()
+				c.schemas = nil // they are large, and the next CRD may be long in coming
 			}
 		}
 	}
@@ -178,15 +173,6 @@ func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
 		c.found(spec, faults)
 	}
 	return true
-}
-
-// release gives back the memory of the schemas: the next CRD may be long in coming.
-func (c *Recheck) release() {
-	if c.schemas == nil {
-		return
-	}
-	c.schemas = nil
-	c.free()
 }
 
 // keep drops what was found of resources that are not worked on any more.

@@ -22,9 +22,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// ErrTimeout is wrapped by the errors of handlers that did not return in time: the timeout of the attempt, or that of all
+// errTimeout is wrapped by the errors of handlers that did not return in time: the timeout of the attempt, or that of all
 // attempts.
-var ErrTimeout = errors.New("the timeout passed")
+var errTimeout = errors.New("the timeout passed")
 
 // Run runs code of a handler, its function or what goes around that, at most as long as its timeout and until the end of its time
 // (zero for none), in a span: that begins with the code's context, and ends before Run returns, so nothing that was left behind does
@@ -89,14 +89,14 @@ type timeout struct {
 // Error says how long the time was.
 func (t timeout) Error() string {
 	if t.all {
-		return fmt.Sprintf("%v (%v for all attempts)", ErrTimeout, t.time)
+		return fmt.Sprintf("%v (%v for all attempts)", errTimeout, t.time)
 	}
-	return fmt.Sprintf("%v (%v)", ErrTimeout, t.time)
+	return fmt.Sprintf("%v (%v)", errTimeout, t.time)
 }
 
 // Is says what it is to those who know contexts, and to us.
 func (t timeout) Is(target error) bool {
-	return target == ErrTimeout || target == context.DeadlineExceeded
+	return target == errTimeout || target == context.DeadlineExceeded
 }
 
 // Timeout makes it a timeout for net/http.
@@ -172,13 +172,13 @@ func (c contained) Unwrap() error { return c.error }
 // Void reports whether what the handler wanted does not count: its time was over, or it broke off.
 func Void(err error) bool {
 	_, within := errors.AsType[contained](err)
-	return !within && (errors.Is(err, ErrTimeout) || errors.Is(err, guard.ErrBroke))
+	return !within && (errors.Is(err, errTimeout) || errors.Is(err, guard.ErrBroke))
 }
 
-// Laid returns the error of an attempt, given what is wrong with what it wants. Who waits, or came to an end without an error, has
-// failed then.
+// Laid returns the error of an attempt, given what is wrong with its patch. Who waits, or came to an end without an error, has failed
+// then. A patch that is wrong for good counts more than another error: the handler writes it again.
 func Laid(err, wrong error) error {
-	if _, waits := Waits(err); wrong != nil && (err == nil || waits) {
+	if _, waits := Waits(err); wrong != nil && (err == nil || waits || dsl.IsPermanent(wrong)) {
 		return wrong
 	}
 	return err
@@ -199,7 +199,7 @@ func Home(o *unstructured.Unstructured) string {
 // Note returns the record of a handler after an attempt that came to an error, nil for none. Unreached reports whether an error
 // says no more than that the server is away. Namespace is that of the handler's object, empty for none: what is refused because it
 // is being deleted is not tried again.
-func Note(h *dsl.Handler, r book.Record, err error, now time.Time, namespace string, unreached func(error) bool) book.Record {
+func Note(h *dsl.Handler, r progress.Record, err error, now time.Time, namespace string, unreached func(error) bool) progress.Record {
 	most, waits := Waits(err)
 	switch {
 	case err == nil:
@@ -225,7 +225,7 @@ func Outcome(err error, done, failed bool) ops.Outcome {
 		return ops.Panic
 	case failed:
 		return ops.Failed
-	case errors.Is(err, ErrTimeout):
+	case errors.Is(err, errTimeout):
 		return ops.Timeout
 	}
 	if _, waits := Waits(err); waits {
@@ -236,17 +236,17 @@ func Outcome(err error, done, failed bool) ops.Outcome {
 
 // Recall gives a subject what its handler handled last, and how that differs from what it sees now; nothing where old
 // is nil.
-func Recall(of *dsl.Subject, r book.Handler, old map[string]any, now *book.Look) {
+func Recall(of *dsl.Subject, r progress.Handler, old map[string]any, now *progress.Look) {
 	if old == nil {
 		return
 	}
 	of.Old = runtime.DeepCopyJSON(old)
-	changes := book.Diff(of.Old, runtime.DeepCopyJSON(now.Kept(r.View)))
+	changes := progress.Diff(of.Old, runtime.DeepCopyJSON(now.Kept(r.View)))
 	paths := r.View.Fields
 	if len(paths) == 0 {
 		of.Diff = changes
 	}
 	for _, path := range paths {
-		of.Diff = append(of.Diff, book.Within(changes, path)...)
+		of.Diff = append(of.Diff, progress.Within(changes, path)...)
 	}
 }

@@ -130,7 +130,7 @@ func TestTheErrorsOfATimeThatIsOver(t *testing.T) {
 				<-ctx.Done()
 				err := context.Cause(ctx)
 				var slow interface{ Timeout() bool }
-				if err.Error() != test.want || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrTimeout) || errors.Is(err, context.Canceled) || !errors.As(err, &slow) || !slow.Timeout() {
+				if err.Error() != test.want || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errTimeout) || errors.Is(err, context.Canceled) || !errors.As(err, &slow) || !slow.Timeout() {
 					t.Errorf("the cause is %v", err)
 				}
 			})

@@ -27,11 +27,11 @@ const (
 // subHandlers is how the name of a handler ends that stands for its sub-handlers.
 const subHandlers = "/*"
 
-// Failure is what the log says of a handler, or of a pass, that has failed for an object.
+// Failure is what the log says of a handler, or of a reconcile, that has failed for an object.
 type Failure struct {
 	// Log names the object and the handler in its lines.
 	Log logr.Logger
-	// Key is the object's, empty where there is none. Handler is empty for a pass, and a sub-handler's begins with that of its
+	// Key is the object's, empty where there is none. Handler is empty for a reconcile, and a sub-handler's begins with that of its
 	// handler and a slash.
 	Key     cache.ObjectName
 	Handler string
@@ -90,8 +90,8 @@ func (f Failure) short(full speaker) {
 	f.write(errors.New(shortened(f.Err.Error(), headMost)), "sameAs", same)
 }
 
-// Whisper writes the line for those who want to see each failure.
-func (f Failure) Whisper() {
+// LogVerbose writes the line for those who want to see each failure.
+func (f Failure) LogVerbose() {
 	if log := f.Log.V(1); log.Enabled() {
 		log.Info(f.Line, append([]any{"error", f.Err.Error()}, f.Values...)...)
 	}

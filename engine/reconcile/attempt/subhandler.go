@@ -45,7 +45,7 @@ type Subhandlers struct {
 	// Troubles are the logged failures of the object's handlers.
 	Troubles *Troubles
 	// Known is how far the sub-handlers had come; after the handler has run, how far they have.
-	Known *book.Parts
+	Known *progress.Parts
 	// Sound: the handler's code has returned in time, so what its request wants counts, whatever becomes of the attempt. What
 	// broke off after that is not in it.
 	Sound bool
@@ -82,7 +82,7 @@ func (a *Subhandlers) all(ctx context.Context, r *dsl.Request) error {
 	for _, h := range all {
 		ids = append(ids, h.ID)
 		record := a.one(ctx, h, r, a.Known.Get(h.ID))
-		if record != (book.Record{}) {
+		if record != (progress.Record{}) {
 			a.Known = a.Known.With(h.ID, record)
 		}
 		if ctx.Err() != nil {
@@ -95,7 +95,7 @@ func (a *Subhandlers) all(ctx context.Context, r *dsl.Request) error {
 		switch {
 		case record.Failed:
 			failed, ended = append(failed, said), ended && record.Ended
-		case !record.Done && record != book.Record{}:
+		case !record.Done && record != progress.Record{}:
 			open = append(open, said)
 			if left := max(record.Waits(time.Now()), time.Nanosecond); wait < 0 || left < wait {
 				wait = left
@@ -142,7 +142,7 @@ func finally(ctx context.Context, then dsl.Func, r *dsl.Request) error {
 }
 
 // one runs a sub-handler when it is due, and returns its record; an empty one where it does not see the object.
-func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, record book.Record) book.Record {
+func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, record progress.Record) progress.Record {
 	if record.Done || record.Waits(time.Now()) > 0 {
 		return record
 	}
@@ -157,7 +157,7 @@ func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Reque
 	}
 	if !sees {
 		a.Troubles.Rest(r.Handler)
-		return book.Record{}
+		return progress.Record{}
 	}
 	if late := record.Overdue(h, time.Now()); late != nil {
 		return a.note(h, r, record, late, 0)
@@ -183,7 +183,7 @@ func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Reque
 }
 
 // note returns the record of a sub-handler after an attempt, and says what came of that.
-func (a *Subhandlers) note(h *dsl.Handler, r *dsl.Request, before book.Record, err error, took time.Duration) book.Record {
+func (a *Subhandlers) note(h *dsl.Handler, r *dsl.Request, before progress.Record, err error, took time.Duration) progress.Record {
 	after := Note(h, before, err, time.Now(), Home(r.Object), a.Errors.Unreached)
 	parent, _, _ := strings.Cut(r.Handler, "/")
 	a.Metrics.Handled(ops.HandlerRun{
@@ -203,7 +203,7 @@ func (a *Subhandlers) note(h *dsl.Handler, r *dsl.Request, before book.Record, e
 }
 
 // unanswered returns the record of a sub-handler whose filter could not be asked, and says so once for each text.
-func (a *Subhandlers) unanswered(h *dsl.Handler, r *dsl.Request, before book.Record, err error) book.Record {
+func (a *Subhandlers) unanswered(h *dsl.Handler, r *dsl.Request, before progress.Record, err error) progress.Record {
 	after := before.Unanswered(h, err, time.Now())
 	said := before.Unasked > 0 && before.Message == after.Message
 	a.complain(r, err, said, before, after)
@@ -214,7 +214,7 @@ func (a *Subhandlers) unanswered(h *dsl.Handler, r *dsl.Request, before book.Rec
 }
 
 // complain says in the log that a sub-handler has failed. Known: it has failed so before.
-func (a *Subhandlers) complain(r *dsl.Request, err error, known bool, before, after book.Record) {
+func (a *Subhandlers) complain(r *dsl.Request, err error, known bool, before, after progress.Record) {
 	f := Failure{Log: r.Log, Handler: r.Handler, Err: err, Known: known}
 	if r.Object != nil {
 		f.Key = cache.MetaObjectToName(r.Object)
@@ -248,7 +248,7 @@ func touched(h *dsl.Handler, r *dsl.Request) bool {
 	for _, path := range h.Fields {
 		_, found := path.In(r.Object.Object)
 		there = there || found
-		r.Diff = append(r.Diff, book.Within(all, path)...)
+		r.Diff = append(r.Diff, progress.Within(all, path)...)
 	}
 	if r.Old != nil {
 		return len(r.Diff) > 0
@@ -257,7 +257,7 @@ func touched(h *dsl.Handler, r *dsl.Request) bool {
 }
 
 // request is what a sub-handler gets.
-func request(h *dsl.Handler, parent *dsl.Request, record book.Record) *dsl.Request {
+func request(h *dsl.Handler, parent *dsl.Request, record progress.Record) *dsl.Request {
 	r := *parent
 	r.Handler, r.Object, r.Patch, r.Parts = parent.Handler+"/"+h.ID, parent.CopyObject(), dsl.NewPatch(), &dsl.Parts{}
 	r.Attempt, r.Step = record.Attempts+1, record.Step

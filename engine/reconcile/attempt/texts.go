@@ -102,7 +102,7 @@ func (t *Texts) Say(f Failure, v *Voice) {
 	}
 	switch {
 	case f.Final == "" && again && (recent || about == nil):
-		f.Whisper()
+		f.LogVerbose()
 		if about != nil {
 			about.quiet = true
 		}

@@ -43,7 +43,7 @@ func (c *crowd) fails(name, handler, text string) {
 	}
 	key := cache.ObjectName{Namespace: "shop", Name: name}
 	f := Failure{Log: c.log.WithValues("name", name), Key: key, Handler: handler, Err: errors.New(text)}
-	c.troubles[name].Complain(c.texts, Attempt{Failure: f, After: book.Record{Due: time.Now().Add(5 * time.Minute)}})
+	c.troubles[name].Complain(c.texts, Attempt{Failure: f, After: progress.Record{Due: time.Now().Add(5 * time.Minute)}})
 }
 
 func (c *crowd) works(name, handler string) {
@@ -141,7 +141,7 @@ func TestTexts(t *testing.T) {
 			c.fails("a", "app", "x")
 			c.fails("a", "app", "x")
 			f := Failure{Log: c.log, Key: cache.ObjectName{Namespace: "shop", Name: "a"}, Handler: "app", Err: errors.New("x")}
-			c.troubles["a"].Complain(c.texts, Attempt{Failure: f, After: book.Record{Done: true, Failed: true}})
+			c.troubles["a"].Complain(c.texts, Attempt{Failure: f, After: progress.Record{Done: true, Failed: true}})
 			time.Sleep(time.Hour)
 			c.says(t, `"error"="x" "retry`, `"msg"="handler failed for good" "error"="x"`)
 		},

@@ -93,7 +93,7 @@ func (t *Troubles) Settle() {
 // log stands for all such errors.
 type Attempt struct {
 	Failure
-	Before, After book.Record
+	Before, After progress.Record
 	Covered       bool
 }
 
@@ -124,7 +124,7 @@ func (t *Troubles) Complain(texts *Texts, a Attempt) {
 		t.Say(texts, f.Handler, f)
 	default:
 		t.Failed(f.Handler, false)
-		f.Whisper()
+		f.LogVerbose()
 	}
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package daemon runs the daemons of a resource: one goroutine for each object and daemon, which lives as long as the object, its
-// filters and the term of leadership. Passes say which daemons an object has; events of deletion end them at once.
+// filters and the term of leadership. Reconciles say which daemons an object has; events of deletion end them at once.
 package daemon
 
 import (
@@ -68,7 +68,7 @@ type Host interface {
 	Shown(*unstructured.Unstructured) *unstructured.Unstructured
 	// View digests what a daemon looks at of an object.
 	View(*dsl.Handler, *unstructured.Unstructured) string
-	// Look has a pass look at a key.
+	// Look has a reconcile look at a key.
 	Look(cache.ObjectName)
 	// Equip gives a run what it reads and acts with, until its span is over.
 	Equip(Run, *dsl.DaemonRequest)
@@ -178,7 +178,7 @@ func (m *Manager) Seen(ev watch.Event) {
 			case m.settings.Paused(ev.Object):
 				s.stopLocked(dsl.StopPaused)
 			}
-			if !m.settings.Keys { // otherwise the pass that reads the object reports it
+			if !m.settings.Keys { // otherwise the reconcile that reads the object reports it
 				s.object.changed(ev.Object.GetResourceVersion())
 			}
 		}
@@ -198,7 +198,7 @@ func (m *Manager) Gone(key cache.ObjectName, uid types.UID) {
 	}
 }
 
-// Pause stops the daemons of a key. The first pass after the pause starts them again.
+// Pause stops the daemons of a key. The first reconcile after the pause starts them again.
 func (m *Manager) Pause(key cache.ObjectName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -209,7 +209,7 @@ func (m *Manager) Pause(key cache.ObjectName) {
 	}
 }
 
-// PauseAll stops the daemons of all objects that are paused, without waiting for passes over them.
+// PauseAll stops the daemons of all objects that are paused, without waiting for reconciles over them.
 func (m *Manager) PauseAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -223,7 +223,7 @@ func (m *Manager) PauseAll() {
 	}
 }
 
-// Again has a daemon of a key run now: one that is over starts again in the next pass, and one that waits for its next run waits no
+// Again has a daemon of a key run now: one that is over starts again in the next reconcile, and one that waits for its next run waits no
 // more. It reports whether there was such a daemon.
 func (m *Manager) Again(key cache.ObjectName, h *dsl.Handler) bool {
 	m.mu.Lock()

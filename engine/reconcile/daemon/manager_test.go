@@ -91,11 +91,11 @@ func (d *desk) show(version string) *unstructured.Unstructured {
 	if d.deleting {
 		o.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
 	}
-	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	held, err := transform(o.DeepCopy())
+	held, err := transformer.Transform(o.DeepCopy())
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func foo(version string) *unstructured.Unstructured {
 	return o
 }
 
-// pass is a pass over the object that the cache has.
+// pass is a reconcile over the object that the cache has.
 func (d *desk) pass(matches bool) {
 	o := d.shown.Load().Tree()
 	d.Reconcile(Sight{
@@ -120,15 +120,15 @@ func (d *desk) pass(matches bool) {
 	})
 }
 
-// answers are those of a pass at a desk, whose object matches the filters of all daemons, or of none.
+// answers are those of a reconcile at a desk, whose object matches the filters of all daemons, or of none.
 type answers struct {
 	desk    *desk
 	matches bool
 }
 
-func (a answers) Sees(*dsl.Handler) (bool, bool)  { return a.matches, !a.desk.unknown }
-func (a answers) About(*dsl.Handler) *dsl.Subject { return nil }
-func (a answers) Memo() *dsl.Memo                 { return &a.desk.memo }
+func (a answers) Matches(*dsl.Handler) (bool, bool) { return a.matches, !a.desk.unknown }
+func (a answers) About(*dsl.Handler) *dsl.Subject   { return nil }
+func (a answers) Memo() *dsl.Memo                   { return &a.desk.memo }
 
 // event reports the object that the cache has.
 func (d *desk) event() {

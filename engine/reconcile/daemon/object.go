@@ -37,16 +37,16 @@ type object struct {
 	// mu guards these fields.
 	mu       sync.Mutex
 	versions versions
-	// last is the object as the cache has shown it last; tree is the object as a pass has read it last, if caches have the key alone.
+	// last is the object as the cache has shown it last; tree is the object as a reconcile has read it last, if caches have the key alone.
 	last *cached.Object
 	tree *unstructured.Unstructured
-	// written is the object as the daemon has written it last, or the pass that started it, until the cache shows it.
+	// written is the object as the daemon has written it last, or the reconcile that started it, until the cache shows it.
 	written *unstructured.Unstructured
 	// seen is a digest of the daemon's view, as it has seen it last, or left it.
 	seen string
 }
 
-// newObject returns an object as the cache and the pass that starts the daemon have it.
+// newObject returns an object as the cache and the reconcile that starts the daemon have it.
 func newObject(s *Settings, of id, last *cached.Object, passed *unstructured.Unstructured) *object {
 	o := &object{
 		id: of, settings: s, changes: make(chan struct{}, 1), news: make(chan struct{}, 1),
@@ -65,7 +65,7 @@ func (o *object) changed(version string) {
 	o.changedLocked(version)
 }
 
-// show takes the object as a pass has read it.
+// show takes the object as a reconcile has read it.
 func (o *object) show(tree *unstructured.Unstructured) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -165,7 +165,7 @@ func (o *object) send(ctx context.Context, p *dsl.Patch, log logr.Logger) error 
 	o.mu.Lock()
 	o.signal(o.versions.send(base.GetResourceVersion()))
 	o.mu.Unlock()
-	sent, err := o.settings.Host.Send(ctx, Write{Key: o.key, Object: base, Patch: p, Ignored: o.ignored, Log: log})
+	sent, err := o.settings.Host.Send(ctx, Write{Key: o.key, Handler: o.handler.ID, Object: base, Patch: p, Ignored: o.ignored, Log: log})
 	if err == nil {
 		o.ignored = sent.Ignored
 	}

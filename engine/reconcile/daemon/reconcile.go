@@ -14,10 +14,10 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// Sight is what a pass sees of a key.
+// Sight is what a reconcile sees of a key.
 type Sight struct {
 	Key cache.ObjectName
-	// UID is that of the object that the key has, and Object that as the pass has left it, or as it has read it; empty and
+	// UID is that of the object that the key has, and Object that as the reconcile has left it, or as it has read it; empty and
 	// nil when it has none.
 	UID    types.UID
 	Object *unstructured.Unstructured
@@ -25,21 +25,21 @@ type Sight struct {
 	Deleting bool
 	// Starts: those that are to run and do not are started. Without, daemons are only asked to stop.
 	Starts bool
-	// Pass answers for the pass; nil where the key has no object.
-	Pass Pass
+	// Reconcile answers for the reconcile; nil where the key has no object.
+	Pass Reconcile
 }
 
-// Pass answers what is asked about the daemons of the object of a pass.
-type Pass interface {
+// Reconcile answers what is asked about the daemons of the object of a reconcile.
+type Reconcile interface {
 	// Sees asks the filters of a daemon, and reports whether they have an answer.
-	Sees(h *dsl.Handler) (holds, known bool)
+	Matches(h *dsl.Handler) (holds, known bool)
 	// About is what a daemon is asked about.
 	About(h *dsl.Handler) *dsl.Subject
 	// Memo is the object's, which is kept from then on.
 	Memo() *dsl.Memo
 }
 
-// Reconcile takes what a pass sees of a key. It has daemons stop, and starts some if the pass says so.
+// Reconcile takes what a reconcile sees of a key. It has daemons stop, and starts some if the reconcile says so.
 func (m *Manager) Reconcile(sight Sight) {
 	if len(m.settings.Handlers) == 0 {
 		return
@@ -47,7 +47,7 @@ func (m *Manager) Reconcile(sight Sight) {
 	for _, h := range m.settings.Handlers {
 		wanted, known := false, true
 		if sight.UID != "" && !sight.Deleting {
-			wanted, known = sight.Pass.Sees(h) // authors' code: not with the lock
+			wanted, known = sight.Pass.Matches(h) // authors' code: not with the lock
 		}
 		if !m.reconcile(sight, h, wanted, known) {
 			continue
@@ -89,7 +89,7 @@ func (m *Manager) reconcile(sight Sight, h *dsl.Handler, wanted, known bool) (st
 	return false
 }
 
-// start starts a daemon, unless the object is paused, or has changed since the pass read it; a later pass starts it then.
+// start starts a daemon, unless the object is paused, or has changed since the reconcile read it; a later reconcile starts it then.
 func (m *Manager) start(sight Sight, h *dsl.Handler, delay time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -46,7 +46,9 @@ type Daemon interface {
 // Write is what a daemon wants of its object, which is worked out from the object as it knows it. Ignored is as in
 // [patch.Target].
 type Write struct {
-	Key     cache.ObjectName
+	Key cache.ObjectName
+	// Handler is the daemon's id.
+	Handler string
 	Object  *unstructured.Unstructured
 	Patch   *dsl.Patch
 	Ignored []uint64
@@ -129,7 +131,7 @@ func (x *runner) call(r *dsl.DaemonRequest) (err error) {
 
 // judge returns the record after a run, and reports the run. The record is done if the daemon does not go on; over: it has
 // not been stopped, and is not run again for the object.
-func (x *runner) judge(log logr.Logger, before book.Record, err error, took time.Duration) (_ book.Record, over bool) {
+func (x *runner) judge(log logr.Logger, before progress.Record, err error, took time.Duration) (_ progress.Record, over bool) {
 	stopped := x.ctx.Err() != nil
 	after := before.Succeed()
 	if most, waits := attempt.Waits(err); waits {
@@ -153,7 +155,7 @@ func (x *runner) judge(log logr.Logger, before book.Record, err error, took time
 }
 
 // report reports in the log, and on the object, how a run has ended.
-func (x *runner) report(log logr.Logger, r book.Record, err error) {
+func (x *runner) report(log logr.Logger, r progress.Record, err error) {
 	again := max(0, time.Until(r.Due)).Round(time.Millisecond).String()
 	warn := func(reason, note string) { x.settings.Events.Warn(x.object.Newest(), x.handler.ID, reason, note) }
 	f := attempt.Failure{Log: log, Key: x.key, Handler: x.handler.ID, Err: err, Line: "daemon will be run again", Due: r.Due}
@@ -172,7 +174,7 @@ func (x *runner) report(log logr.Logger, r book.Record, err error) {
 		warn("DaemonFailed", fmt.Sprintf("Daemon %s failed for good: %s", x.handler.ID, r.Message))
 	case x.settings.Host.Logged(err):
 		f.Values = []any{"retryAfter", again}
-		f.Whisper()
+		f.LogVerbose()
 	default:
 		x.failed++
 		f.Values = []any{"retryAfter", again}

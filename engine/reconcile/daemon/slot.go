@@ -80,7 +80,7 @@ func (s *slot) overstay(within time.Duration) {
 }
 
 // first is the record of a daemon that has not failed.
-func first() book.Record { return book.Record{Cause: dsl.Running} }
+func first() progress.Record { return progress.Record{Cause: dsl.Running} }
 
 // live runs the daemon until it must stop, or is over.
 func (s *slot) live(delay time.Duration) {
@@ -90,7 +90,7 @@ func (s *slot) live(delay time.Duration) {
 
 // goOn runs the daemon again and again. If its code calls runtime.Goexit, another goroutine goes on: a daemon has one
 // goroutine at any time.
-func (s *slot) goOn(record book.Record, goesOn bool) {
+func (s *slot) goOn(record progress.Record, goesOn bool) {
 	began, returned := time.Now(), false
 	defer func() {
 		if returned {
@@ -119,7 +119,7 @@ func (s *slot) healthy() time.Duration {
 }
 
 // ran takes the result of a run, and waits until the next run is due. It reports whether there is another run.
-func (s *slot) ran(record book.Record, err error, began time.Time) (_ book.Record, goesOn bool) {
+func (s *slot) ran(record progress.Record, err error, began time.Time) (_ progress.Record, goesOn bool) {
 	log, took := s.runner.attemptLog(record.Attempts+1), time.Since(began)
 	if took > s.healthy() {
 		record = first()
@@ -199,7 +199,7 @@ func (s *slot) sleep(d time.Duration) bool {
 	return s.runner.ctx.Err() == nil
 }
 
-// end ends the daemon. The pass that it asks for decides about the object and its daemons.
+// end ends the daemon. The reconcile that it asks for decides about the object and its daemons.
 func (s *slot) end() {
 	m := s.manager
 	m.mu.Lock()

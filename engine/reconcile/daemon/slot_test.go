@@ -32,7 +32,7 @@ func TestStops(t *testing.T) {
 		"an event says that its object is gone": {func(d *desk, _ func()) { d.Seen(watch.Event{Kind: watch.Deleted, Key: web, UID: "one"}) }, dsl.StopGone, true},
 		"its object is known to be gone":        {func(d *desk, _ func()) { d.Gone(web, "one") }, dsl.StopGone, true},
 		"another object has the name":           {func(d *desk, _ func()) { d.Reconcile(Sight{Key: web, UID: "two", Pass: answers{d, true}}) }, dsl.StopGone, true},
-		"the resource is stopped":               {func(d *desk, _ func()) { d.End(dsl.StopResource) }, dsl.StopResource, true},
+		"the operator stops":                    {func(d *desk, _ func()) { d.End(dsl.StopShutdown) }, dsl.StopShutdown, true},
 		"leadership is lost":                    {func(_ *desk, lose func()) { lose() }, dsl.StopLeadership, false},
 		"the first reason counts":               {func(d *desk, _ func()) { d.Gone(web, ""); d.End(dsl.StopShutdown) }, dsl.StopGone, true},
 		"an event of another object does not stop it": {

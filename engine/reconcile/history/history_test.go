@@ -31,18 +31,18 @@ func idOf(name string) history.ID {
 }
 
 // transform makes objects as one cache has them: what they have in common, it holds once.
-var transform = sync.OnceValues(func() (func(any) (any, error), error) {
-	return cached.NewTransform(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
+var transform = sync.OnceValues(func() (*cached.Transformer, error) {
+	return new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
 })
 
 // version is an object as a cache has it, of about so many bytes.
 func version(t testing.TB, name string, number, size int) *cached.Object {
 	t.Helper()
-	into, err := transform()
+	transformer, err := transform()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ := into(&unstructured.Unstructured{Object: map[string]any{
+	out, _ := transformer.Transform(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Foo", "metadata": map[string]any{"name": name, "resourceVersion": fmt.Sprint(number)},
 		"spec": map[string]any{"text": noise(number, size)},
 	}})
@@ -59,14 +59,14 @@ func noise(seed, size int) string {
 	return string(out)
 }
 
-// ran keeps a pass in which a handler has run for the number-th time.
+// ran keeps a reconcile in which a handler has run for the number-th time.
 func ran(s *history.Store, name string, number int, v *cached.Object) {
 	r := s.Record()
 	r.Attempt(history.Attempt{Handler: "app", Cause: "update", Number: number, Outcome: "success"})
 	s.Keep(idOf(name), history.Moment{At: start.Add(time.Duration(number) * time.Second)}, r, v)
 }
 
-// waited keeps a pass in which the handler had to wait.
+// waited keeps a reconcile in which the handler had to wait.
 func waited(s *history.Store, name string, number int) {
 	r := s.Record()
 	r.Skip(history.Skip{Handler: "app", Cause: "update", Reason: "BackOff"})

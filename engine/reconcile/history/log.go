@@ -11,38 +11,38 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
 
-// log has the passes over one object.
+// log has the reconciles over one object.
 type log struct {
 	id ID
 	// passes are in order; first is the number of the first one.
 	passes []kept
 	first  int
-	// spare is the memory for the bytes of one more pass, which the oldest one has left.
+	// spare is the memory for the bytes of one more reconcile, which the oldest one has left.
 	spare []byte
-	// held is about how much memory the bytes of passes take, and versions how much the versions do.
+	// held is about how much memory the bytes of reconciles take, and versions how much the versions do.
 	held, versions int
 }
 
-// kept is a pass. Times are nanoseconds since the epoch, zero for none.
+// kept is a reconcile. Times are nanoseconds since the epoch, zero for none.
 type kept struct {
 	at, due int64
 	took    time.Duration
-	// more passes were like it, the latest at a time.
+	// more reconciles were like it, the latest at a time.
 	latest  int64
 	more    int
 	data    []byte
 	version *cached.Object
-	// left is the object as the pass has written it; nil where that is not known.
+	// left is the object as the reconcile has written it; nil where that is not known.
 	left *cached.Object
 }
 
-// Moment is when a pass began, how long it took, and when the next one is due; zero for none.
+// Moment is when a reconcile began, how long it took, and when the next one is due; zero for none.
 type Moment struct {
 	At, Due time.Time
 	Took    time.Duration
 }
 
-// repeats counts a pass with the last one if that was like it.
+// repeats counts a reconcile with the last one if that was like it.
 func (l *log) repeats(when Moment, data []byte, version *cached.Object) bool {
 	if len(l.passes) == 0 {
 		return false
@@ -61,7 +61,7 @@ func Same(a, b *cached.Object) bool {
 	return a == b || a != nil && b != nil && a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
-// add adds a pass. Its bytes get memory of their own size: a slice for all passes would be allocated again and again while it grows.
+// add adds a reconcile. Its bytes get memory of their own size: a slice for all reconciles would be allocated again and again while it grows.
 func (l *log) add(when Moment, data []byte, version *cached.Object) {
 	if len(l.passes) == cap(l.passes) {
 		l.passes = slices.Grow(l.passes, min(len(l.passes)+2, passesMost+1-len(l.passes)))
@@ -85,7 +85,7 @@ func (l *log) drop() {
 	l.first++
 }
 
-// read returns the passes, the oldest first.
+// read returns the reconciles, the oldest first.
 func (l *log) read(w *words) []Pass {
 	out := make([]Pass, 0, len(l.passes))
 	for _, p := range l.passes {

@@ -14,10 +14,10 @@ import (
 // textMost bounds the text of an error or a detail, in bytes.
 const textMost = 200
 
-// Pass is a pass that was kept.
+// Pass is a reconcile that was kept.
 type Pass struct {
 	Moment
-	// More passes followed that were like it, the latest at a time.
+	// More reconciles followed that were like it, the latest at a time.
 	More   int
 	Latest time.Time
 	// Woken says what woke it, Idle why it did not begin, and Err why it could not be finished; each is empty where there is nothing to
@@ -29,9 +29,9 @@ type Pass struct {
 	Attempts []Attempt
 	// Skips are the handlers that had something to do and did not run.
 	Skips []Skip
-	// Version is the object as the pass has read it; nil where that is not kept.
+	// Version is the object as the reconcile has read it; nil where that is not kept.
 	Version *cached.Object
-	// Left is the object as the pass has written it, where no other pass has seen it so; otherwise nil.
+	// Left is the object as the reconcile has written it, where no other reconcile has seen it so; otherwise nil.
 	Left *cached.Object
 }
 
@@ -48,7 +48,7 @@ type Skip struct {
 	Handler, Cause, Reason, Detail string
 }
 
-// Record takes what is to be kept of a pass. It is written as bytes: a letter says what follows, and numbers are varints. A text is
+// Record takes what is to be kept of a reconcile. It is written as bytes: a letter says what follows, and numbers are varints. A text is
 // the number of a word of the store, or has its length before it. A nil record takes nothing.
 type Record struct {
 	words *words
@@ -67,7 +67,7 @@ const (
 	ofSkip    = 's'
 )
 
-// Woken notes what woke the pass. Several things may have.
+// Woken notes what woke the reconcile. Several things may have.
 func (r *Record) Woken(by string) { r.note(ofWoken, by) }
 
 // Idle notes why it does not begin.
@@ -122,7 +122,7 @@ func (r *Record) Skip(s Skip) {
 	r.text(s.Detail)
 }
 
-// word writes a text that many passes have: the id of a handler, a cause, an outcome, a reason.
+// word writes a text that many reconciles have: the id of a handler, a cause, an outcome, a reason.
 func (r *Record) word(text string) {
 	number, known := r.words.number(text)
 	if !known {
@@ -132,7 +132,7 @@ func (r *Record) word(text string) {
 	r.data = binary.AppendUvarint(r.data, uint64(number)<<1|1)
 }
 
-// text writes a text that few other passes have.
+// text writes a text that few other reconciles have.
 func (r *Record) text(text string) {
 	text = plain.Short(text, textMost)
 	r.data = binary.AppendUvarint(r.data, uint64(len(text))<<1)

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history keeps the last passes over each object, so that people can read what happened in order. All objects together have
+// Package history keeps the last reconciles over each object, so that people can read what happened in order. All objects together have
 // a bound in bytes: past it, the oldest passes are dropped, whichever object they are of. Of one object no more is kept than a share.
 //
-// A pass is kept as a few dozen bytes, in memory that is used again, and with the object as the pass has read it. That is the
+// A reconcile is kept as a few dozen bytes, in memory that is used again, and with the object as the reconcile has read it. That is the
 // immutable object of the cache, so what has changed from pass to pass is found out when somebody asks, and not before.
 package history
 
@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// passesMost is how many passes of an object are kept.
+	// passesMost is how many reconciles of an object are kept.
 	passesMost = 20
-	// logCosts is about how much memory an object takes beside its passes, passCosts a pass beside its bytes, with its place in
+	// logCosts is about how much memory an object takes beside its reconciles, passCosts a reconcile beside its bytes, with its place in
 	// the order of all, and versionCosts a version beside its JSON.
 	logCosts, passCosts, versionCosts = 300, 120, 200
 	// objectShare is the part of the room that the versions of one object may take, so that no object pushes out the history of others.
@@ -32,7 +32,7 @@ type ID struct {
 	Key      cache.ObjectName
 }
 
-// Store has the passes. Its methods may be called by any number of goroutines. A nil store keeps nothing.
+// Store has the reconciles. Its methods may be called by any number of goroutines. A nil store keeps nothing.
 type Store struct {
 	most    int
 	words   words
@@ -40,15 +40,15 @@ type Store struct {
 
 	mu   sync.Mutex
 	logs map[ID]*log
-	// held is about how much memory the passes take, and versions how much of that the objects do. Passes is how many there are.
+	// held is about how much memory the reconciles take, and versions how much of that the objects do. Reconciles is how many there are.
 	held, versions, passes int
-	// order has the passes of all objects from head on, the oldest first, and among them some that are dropped. Those before bare
+	// order has the reconciles of all objects from head on, the oldest first, and among them some that are dropped. Those before bare
 	// have no version any more.
 	order      []place
 	head, bare int
 }
 
-// place says which pass of a log it is.
+// place says which reconcile of a log it is.
 type place struct {
 	log    *log
 	number int
@@ -74,8 +74,8 @@ func (s *Store) Record() *Record {
 	return r
 }
 
-// Keep keeps a pass over an object, with the object as the pass has read it; nil where that is not known. An object that is too large
-// for its share is not kept. A pass in which no handler ran is counted with the one before if that was like it. The record must not be
+// Keep keeps a reconcile over an object, with the object as the reconcile has read it; nil where that is not known. An object that is too large
+// for its share is not kept. A reconcile in which no handler ran is counted with the one before if that was like it. The record must not be
 // used any more.
 func (s *Store) Keep(id ID, when Moment, r *Record, version *cached.Object) {
 	if s == nil {
@@ -109,7 +109,7 @@ func (s *Store) Keep(id ID, when Moment, r *Record, version *cached.Object) {
 	s.shrink()
 }
 
-// Left keeps the object as the last pass over it has written it, where no other pass sees it so.
+// Left keeps the object as the last reconcile over it has written it, where no other reconcile sees it so.
 func (s *Store) Left(id ID, version *cached.Object) {
 	if s == nil || weight(version) > s.most/objectShare {
 		return
@@ -149,7 +149,7 @@ func (s *Store) count(l *log, bytes int) {
 	l.versions += bytes
 }
 
-// strip drops the versions of a pass.
+// strip drops the versions of a reconcile.
 func (s *Store) strip(l *log, p *kept) {
 	s.count(l, -weight(p.version)-weight(p.left))
 	p.version, p.left = nil, nil
@@ -185,7 +185,7 @@ func (s *Store) shrink() {
 	}
 }
 
-// pass returns the pass of a place; nil where it is dropped.
+// pass returns the reconcile of a place; nil where it is dropped.
 func (at place) pass() *kept {
 	if i := at.number - at.log.first; i >= 0 {
 		return &at.log.passes[i]
@@ -193,7 +193,7 @@ func (at place) pass() *kept {
 	return nil
 }
 
-// tidy takes those places out of the order whose passes are dropped.
+// tidy takes those places out of the order whose reconciles are dropped.
 func (s *Store) tidy() {
 	out, bare := s.order[:0], 0
 	for i, at := range s.order {
@@ -209,7 +209,7 @@ func (s *Store) tidy() {
 	s.order, s.head, s.bare = out, 0, bare
 }
 
-// Of returns the passes over an object that are kept, the oldest first.
+// Of returns the reconciles over an object that are kept, the oldest first.
 func (s *Store) Of(id ID) []Pass {
 	if s == nil {
 		return nil
@@ -223,7 +223,7 @@ func (s *Store) Of(id ID) []Pass {
 	return l.read(&s.words)
 }
 
-// Forget drops the passes over an object.
+// Forget drops the reconciles over an object.
 func (s *Store) Forget(id ID) {
 	if s == nil {
 		return
@@ -241,7 +241,7 @@ func (s *Store) forget(id ID) {
 	}
 }
 
-// Clear drops the passes over all objects of a resource.
+// Clear drops the reconciles over all objects of a resource.
 func (s *Store) Clear(resource string) {
 	if s == nil {
 		return
@@ -256,7 +256,7 @@ func (s *Store) Clear(resource string) {
 	s.tidy()
 }
 
-// Held is about how much memory the passes take, in bytes, and how many passes there are.
+// Held is about how much memory the reconciles take, in bytes, and how many reconciles there are.
 func (s *Store) Held() (bytes, passes int) {
 	if s == nil {
 		return 0, 0

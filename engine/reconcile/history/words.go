@@ -14,7 +14,7 @@ import (
 // without end.
 const wordsMost = 1024
 
-// words are the texts that many passes have. Each has a number, which takes a byte or two where the text would take a dozen. Words are
+// words are the texts that many reconciles have. Each has a number, which takes a byte or two where the text would take a dozen. Words are
 // learned and never forgotten. The methods may be called by any number of goroutines.
 type words struct {
 	known atomic.Pointer[vocabulary]

@@ -99,7 +99,7 @@ func (x run) during(ctx context.Context, s state) state {
 	return s
 }
 
-// do runs an action, unless the previous attempt in the pass has, and adds its changes. It reports whether there
+// do runs an action, unless the previous attempt in the reconcile has, and adds its changes. It reports whether there
 // are any.
 func (x run) do(ctx context.Context, s state, name string, action dsl.Func) (_ state, wanted bool, err error) {
 	a, done := act{}, false
@@ -144,57 +144,42 @@ func (x run) take(s state, a act) (_ state, outside bool, err error) {
 	if x.request.Step = a.step; a.again != nil {
 		x.request.RunAgain(*a.again)
 	}
-	s, outside, wrong := x.show(s, a.wants)
-	if err = a.err; wrong != nil { // a transformation failed
-		a.wants.Transforms, err = nil, wrong
+	made, wrong := x.resolve(s, a.wants)
+	if err = a.err; wrong == nil {
+		s, outside = x.show(s, made)
+	} else {
+		*a.wants, err = *made, wrong
 	}
 	x.request.Patch.Join(a.wants)
 	return s, outside && err == nil, err
 }
 
-// show applies changes to the object as later actions see it. It reports whether they include changes outside the
-// status.
-func (x run) show(s state, p *dsl.Patch) (_ state, outside bool, wrong error) {
-	made, err := x.made(s, p)
-	if err != nil {
-		return s, false, err
+// resolve returns an action's patch without transformations. The error says why the patch, or a part of it, is dropped.
+func (x run) resolve(s state, p *dsl.Patch) (*dsl.Patch, error) {
+	if x.Resolve == nil {
+		return patch.ResolveMost(s.object, p, x.request.Object.GetGeneration(), time.Now())
 	}
-	shown := *made
-	shown.Conditions = slices.Concat(made.Conditions, made.Offered)
-	laid, change, _, err := patch.Lay(s.object, &shown, x.request.Object.GetGeneration(), time.Now())
-	if err != nil {
-		return s, false, err
-	}
-	s.object = laid
-	delete(change, "status")
-	return s, len(change) > 0, nil
+	return x.Resolve(s.object, p)
 }
 
-// showBook applies the book to the object as actions see it.
+// show applies changes to the object as later actions see it. It reports whether they include changes outside the
+// status.
+func (x run) show(s state, p *dsl.Patch) (_ state, outside bool) {
+	shown := *p
+	shown.Conditions = slices.Concat(p.Conditions, p.Offered)
+	laid, change, _, _ := patch.Lay(s.object, &shown, x.request.Object.GetGeneration(), time.Now()) // there are no transformations
+	s.object = laid
+	delete(change, "status")
+	return s, len(change) > 0
+}
+
+// showBook applies the progress to the object as actions see it.
 func (x run) showBook(s state) state {
-	s, _, _ = x.show(s, x.book(s)) // it has no transformations
+	s, _ = x.show(s, x.book(s))
 	return s
 }
 
-// made returns changes with transformations replaced by their results on the whole object with the changes so far.
-func (x run) made(s state, p *dsl.Patch) (*dsl.Patch, error) {
-	if len(p.Transforms) == 0 || x.Full == nil {
-		return p, nil // Lay applies them to the visible object
-	}
-	full, err := x.Full.Object()
-	if err == nil && full != nil {
-		so := dsl.NewPatch()
-		so.Join(x.request.Patch)
-		so.Join(x.book(s))
-		full, _, _, err = patch.Lay(full, so, x.request.Object.GetGeneration(), time.Now())
-	}
-	if err != nil {
-		return nil, err
-	}
-	return patch.ResolveMost(full, p, x.request.Object.GetGeneration(), time.Now())
-}
-
-// book returns the changes of the status that have the object where it is.
+// progress returns the changes of the status that have the object where it is.
 func (x run) book(s state) *dsl.Patch {
 	return &dsl.Patch{Status: s.status(x.machine, x.request.Object.GetUID())}
 }
@@ -218,7 +203,7 @@ func (x *Result) Wishes(all *dsl.Patch) *dsl.Patch {
 }
 
 // Blame notes that the server refuses the attempt's changes. The last action with changes that was not blamed
-// before has failed then. Another attempt, with this one as Before, decides what follows, and the pass writes it.
+// before has failed then. Another attempt, with this one as Before, decides what follows, and the reconcile writes it.
 // It reports whether there is such an action.
 func (x *Result) Blame(refusal error) bool {
 	if x == nil {

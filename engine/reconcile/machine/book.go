@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machine runs state machines over objects: it reads an object's state from the book in the status, decides
-// what to do, does it, and writes the new state into a patch. No other package knows the form of the book. It sends
+// Package machine runs state machines over objects: it reads an object's state from the progress in the status, decides
+// what to do, does it, and writes the new state into a patch. No other package knows the form of the progress. It sends
 // no requests: actions use the request that they get.
 package machine
 
@@ -26,7 +26,7 @@ type Book struct {
 	Failures int64
 }
 
-// Read reads an object's book. It is not found if the object has none, or that of another object. Since is zero if
+// Read reads an object's progress. It is not found if the object has none, or that of another object. Since is zero if
 // it is not a valid time, or in the future: otherwise anyone who may write the status could postpone time limits.
 func Read(m *dsl.Machine, o *unstructured.Unstructured) (b Book, found bool) {
 	value := func(name string) any {
@@ -75,7 +75,7 @@ func stamp(at time.Time) any {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// tree returns the book for the status, with nil for missing fields.
+// tree returns the progress for the status, with nil for missing fields.
 func (b Book) tree(uid types.UID) map[string]any {
 	out := map[string]any{
 		dsl.BookState: b.State, dsl.BookSince: stamp(b.Since), dsl.BookEntered: stamp(b.Entered), dsl.BookUID: string(uid), dsl.BookFailures: nil,

@@ -57,7 +57,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestWrittenBookIsReadBack holds that a book is the same after it was written.
+// TestWrittenBookIsReadBack holds that progress is the same after it was written.
 func TestWrittenBookIsReadBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, b := range []Book{

@@ -14,9 +14,10 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// Census counts the objects of a resource by state: objects with their own book, whatever the handler's filters.
-// Passes update it with the objects that they read and write. Outside of a term of leadership it is empty. Its
-// methods are safe for use by several goroutines; without machines they do nothing.
+// Census counts the objects of a resource by state: objects with their own progress, whatever the handler's filters.
+// Reconciles update it with the objects that they read and write, because a scrape that read the cache would decode all
+// objects. Outside of a term of leadership it is empty. Its methods are safe for use by several goroutines; without
+// machines they do nothing.
 type Census struct {
 	machines []*dsl.Machine
 

@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// TestCensus holds that each object is counted once for each machine, in the state that a pass has seen last.
+// TestCensus holds that each object is counted once for each machine, in the state that a reconcile has seen last.
 func TestCensus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, door := twoStates(dsl.State{}), dsl.Machine{Name: "door", States: []dsl.State{{Name: "Open"}}}

@@ -28,7 +28,7 @@ const (
 	StayFailed = "StayFailed"
 	// Looping: transitions form a circle without an action.
 	Looping = "Looping"
-	// StateUnknown: the machine does not have the state in the book.
+	// StateUnknown: the machine does not have the state in the progress.
 	StateUnknown = "StateUnknown"
 	// GotoRefused: a person asked for a state without a transition to it.
 	GotoRefused = "GotoRefused"
@@ -129,7 +129,7 @@ func truth(holds bool) metav1.ConditionStatus {
 }
 
 // retire removes conditions of an earlier version of the machine, or of a former machine: their reason is the state
-// in that machine's book, or a failure. When the patch is written, it is also checked that nothing declares the
+// in that machine's progress, or a failure. When the patch is written, it is also checked that nothing declares the
 // condition and that this operator has set it. If some code may set unknown conditions, all stay.
 func (x run) retire() {
 	if !x.Declared || x.Gone {
@@ -144,7 +144,7 @@ func (x run) retire() {
 	}
 }
 
-// reasonsOf returns the reasons of machines' conditions on an object. The cache may lack the book of a former
+// reasonsOf returns the reasons of machines' conditions on an object. The cache may lack the progress of a former
 // machine, but its own condition has the state.
 func reasonsOf(machines []*dsl.Machine, o *unstructured.Unstructured, all map[string]metav1.Condition) []string {
 	out := []string{EnterFailed, DuringFailed, WhenFailed, StayFailed, Looping, StateUnknown}

@@ -37,7 +37,7 @@ func (v Move) Kind() dsl.EventType {
 	return dsl.Normal
 }
 
-// Taken returns the attempt's transitions, if the written object has them: a schema may lack the book.
+// Taken returns the attempt's transitions, if the written object has them: a schema may lack the progress.
 func (x *Result) Taken(m *dsl.Machine, written *unstructured.Unstructured) []Move {
 	b, found := Read(m, written)
 	if n := len(x.Moves); n == 0 || !found || b.State != x.Moves[n-1].To || !b.Since.Equal(x.Moves[n-1].At) {

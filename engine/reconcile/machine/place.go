@@ -26,7 +26,7 @@ type place struct {
 	rewrite bool
 }
 
-// placeOf reads where an object is. It is not found if the object has no book of its own.
+// placeOf reads where an object is. It is not found if the object has no progress of its own.
 func placeOf(m *dsl.Machine, o *unstructured.Unstructured) (p place, found bool) {
 	if p.Book, found = Read(m, o); found {
 		p.history = historyOf(m, o)

@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Input is what a pass gives an attempt. Nothing changes it.
+// Input is what a reconcile gives an attempt. Nothing changes it.
 type Input struct {
 	// Handler is the machine's handler, and Others are the other machines of its resource.
 	Handler *dsl.Handler
@@ -27,14 +27,12 @@ type Input struct {
 	Gone bool
 	// Declared: all handlers of the resource declare the conditions that they set.
 	Declared bool
-	// Full returns the whole object at the beginning of the attempt, for actions that transform it; nil if it is
-	// not known. It may ask the API server. Full itself is nil if the cache holds whole objects.
-	Full interface {
-		Object() (*unstructured.Unstructured, error)
-	}
+	// Resolve, when set, returns an action's patch without transformations, for the object as the action left it. The
+	// error says why the patch, or a part of it, is dropped.
+	Resolve func(o *unstructured.Unstructured, p *dsl.Patch) (*dsl.Patch, error)
 	// Known has what an earlier attempt has done and not written.
 	Known Done
-	// Before is the result of the previous attempt in the same pass, whose patch the server has refused, see
+	// Before is the result of the previous attempt in the same reconcile, whose patch the server has refused, see
 	// [Result.Blame]; or nil.
 	Before *Result
 }
@@ -64,7 +62,7 @@ type Done struct {
 	Book      *Book
 }
 
-// of reports whether d is about the same stay in a state as a book.
+// of reports whether d is about the same stay in a state as progress.
 func (d Done) of(b Book) bool { return d.State == b.State && d.Since.Equal(b.Since) }
 
 // goal is a state that an object goes to, and why. Without a state, the transitions decide.
@@ -142,7 +140,7 @@ func (x run) open() state {
 	return x.showBook(s) // so that actions see it in the first state, too
 }
 
-// arrive finds the state in the book, or for an unknown one the state in Migrate.
+// arrive finds the state in the progress, or for an unknown one the state in Migrate.
 func (x run) arrive(s state) state {
 	var deletion bool
 	s.place, deletion = s.find(x.machine)
@@ -233,7 +231,7 @@ func (x run) resume(s state) (_ state, all bool) {
 	return s, all
 }
 
-// write adds the book, unless the state is unknown, and the conditions to the patch.
+// write adds the progress, unless the state is unknown, and the conditions to the patch.
 func (x run) write(s state) {
 	if s.declared != nil {
 		x.request.Patch.Join(x.book(s))

@@ -29,8 +29,8 @@ var errNotYet = errors.New("not yet")
 // given is what an attempt begins with.
 type given struct {
 	machine dsl.Machine
-	// at is the state in the book, for how long the object has been in it, and whether Enter has succeeded; empty for an object
-	// without a book.
+	// at is the state in the progress, for how long the object has been in it, and whether Enter has succeeded; empty for an object
+	// without progress.
 	at       string
 	since    time.Duration
 	entered  bool
@@ -42,7 +42,7 @@ type given struct {
 	input  Input
 }
 
-// came is what an attempt has come to, as its pass sees it. An empty field is not there.
+// came is what an attempt has come to, as its reconcile sees it. An empty field is not there.
 type came struct {
 	// Ran are the actions that were called, and Moves are the transitions.
 	Ran, Moves []string

@@ -161,7 +161,7 @@ func TestChangesWrittenAlone(t *testing.T) {
 	}
 }
 
-// TestBeginThatWasNotWritten holds that an object without a book is in its first state since when an earlier attempt has begun there.
+// TestBeginThatWasNotWritten holds that an object without progress is in its first state since when an earlier attempt has begun there.
 func TestBeginThatWasNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := given{machine: twoStates(dsl.State{Enter: succeeds, Stay: &dsl.Stay{AtMost: time.Hour, Then: "Lost"}})}

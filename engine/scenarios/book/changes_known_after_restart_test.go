@@ -33,7 +33,7 @@ func TestAChangeBesideACreationThatWaitsIsKnown(t *testing.T) {
 	}
 }
 
-// TestAChangeAfterAnUpdateIsKnown holds that a process finds the book of an object for which an update handler has run,
+// TestAChangeAfterAnUpdateIsKnown holds that a process finds the progress of an object for which an update handler has run,
 // also where a create handler was about to be tried again when the last one ended: otherwise the object would be new to
 // it, and a change that no process saw no change.
 func TestAChangeAfterAnUpdateIsKnown(t *testing.T) {

@@ -164,18 +164,6 @@ func TestTheStateAnnotationHasTheProgressOfHandlers(t *testing.T) {
 // TestTheStateAnnotationSurvivesSchemasPeopleAndOtherDomains holds what becomes of the annotation under other conditions.
 func TestTheStateAnnotationSurvivesSchemasPeopleAndOtherDomains(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"an annotation where the schema has no observedGeneration, though it was asked for": {
-			Operator: func(foo *dsl.Resource, j *kit.Journal) {
-				foo.ObservedGeneration = true
-				foo.On(scene.CreateAndUpdate(), "made", j.Note("made"), dsl.Field("spec"), dsl.NoOld())
-			},
-			Play: func(s *scene.Stage) {
-				s.Begin()
-				s.WantStoredState("generation", "handlers", "handwerk", "uid")
-				s.Resize(2)
-				s.Called("made update")
-			},
-		},
 		"what somebody has spoilt is put right while the process lives, and is handled as new by another": {
 			Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnCreate("made", j.Note("made")) },
 			Play: func(s *scene.Stage) {

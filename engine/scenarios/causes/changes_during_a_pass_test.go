@@ -94,7 +94,7 @@ func TestNoChangeWhileHandlersRunIsLost(t *testing.T) {
 				s.Begin()
 				s.Resize(2)
 				s.Called("any update", "any update")
-				s.Resize(4) // from the first of them on, the book is written to the version that was read
+				s.Resize(4) // from the first of them on, the progress is written to the version that was read
 				s.Called("any update", "any update")
 			},
 		},
@@ -239,7 +239,7 @@ func TestAChangeThatIsTakenBackIsSeenAsTwo(t *testing.T) {
 	})
 }
 
-// TestHandlersRunInTheirOrder holds what handlers of one pass may rely on.
+// TestHandlersRunInTheirOrder holds what handlers of one reconcile may rely on.
 func TestHandlersRunInTheirOrder(t *testing.T) {
 	chain := func(first ...dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {
 		return func(foo *dsl.Resource, j *kit.Journal) {

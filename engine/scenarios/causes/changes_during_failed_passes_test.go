@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
-// TestNoEventIsLostWhenAPassFails is law 1 for what happens beside an object, when the pass that took the
+// TestNoEventIsLostWhenAPassFails is law 1 for what happens beside an object, when the reconcile that took the
 // news could not be finished.
 func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 	refused := apierrors.NewInternalError(errors.New("broken"))
@@ -108,7 +108,7 @@ func TestNoEventIsLostWhenAPassFails(t *testing.T) {
 				s.Set("b", "spec", "ref")
 				s.Settle()
 				s.Advance(time.Minute)
-				// A pass whose write failed did not happen, so what ran in it runs again.
+				// A reconcile whose write failed did not happen, so what ran in it runs again.
 				s.Called("web related: default/b=2", "web related: default/b=2")
 			},
 		},

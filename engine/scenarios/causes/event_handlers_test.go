@@ -29,7 +29,7 @@ func notesEvents(j *kit.Journal, id string, then ...dsl.Func) dsl.Func {
 }
 
 // TestAnEventHandlerRunsOnceForAnEvent holds that a handler of events which is through with one does not hear of it again when
-// the pass that ran it could not be finished, and that one which is not through with it does.
+// the reconcile that ran it could not be finished, and that one which is not through with it does.
 func TestAnEventHandlerRunsOnceForAnEvent(t *testing.T) {
 	refused := errors.New("connection refused")
 	for name, c := range map[string]struct {
@@ -99,7 +99,7 @@ func TestAnEventHandlerRunsOnceForANewObject(t *testing.T) {
 	}})
 }
 
-// TestAnEventHandlerRunsOnceForADeletion holds that handlers of events hear of a deletion once, also where the pass that was to
+// TestAnEventHandlerRunsOnceForADeletion holds that handlers of events hear of a deletion once, also where the reconcile that was to
 // say that it broke off.
 func TestAnEventHandlerRunsOnceForADeletion(t *testing.T) {
 	offers := func(_ context.Context, r *dsl.Request) error {

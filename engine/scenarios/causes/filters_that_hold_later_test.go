@@ -127,7 +127,7 @@ func TestAChangeIsKeptForAHandlerUntilItsFilterHolds(t *testing.T) {
 }
 
 // TestAnObjectThatIsFoundAgainIsNotNew holds that handlers that store nothing run for create once, and for resume in a later
-// process. That is so, too, where the handlers beside them do not see the object, and it has no book.
+// process. That is so, too, where the handlers beside them do not see the object, and it has no progress.
 func TestAnObjectThatIsFoundAgainIsNotNew(t *testing.T) {
 	beside := func(unseen func(foo *dsl.Resource, j *kit.Journal)) func(foo *dsl.Resource, j *kit.Journal) {
 		return func(foo *dsl.Resource, j *kit.Journal) {

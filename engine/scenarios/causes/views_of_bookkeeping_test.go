@@ -22,7 +22,7 @@ func webWithAnnotation(key string) string {
 }
 
 // TestAnAnnotationThatAHandlerNamesIsInItsView holds that a handler which names an annotation looks at it, also where
-// operators and tools keep their books in it, so that it counts for nothing otherwise.
+// operators and tools keep their progress in it, so that it counts for nothing otherwise.
 func TestAnAnnotationThatAHandlerNamesIsInItsView(t *testing.T) {
 	keys := map[string]string{
 		"a tool's":                      "deployment.kubernetes.io/revision",
@@ -78,7 +78,7 @@ func TestAStateOfAnotherOperatorThatAHandlerNamesIsInItsView(t *testing.T) {
 }
 
 // TestBookkeepingThatNoHandlerNamesIsInNoView holds that a handler which names no annotation does not run for
-// those that operators and tools keep their books in.
+// those that operators and tools keep their progress in.
 func TestBookkeepingThatNoHandlerNamesIsInNoView(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"by a level-triggered handler": {Operator: func(foo *dsl.Resource, j *kit.Journal) { foo.OnReconcile("a", j.Note("a")) }, Play: func(s *scene.Stage) {

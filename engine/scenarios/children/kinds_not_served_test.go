@@ -61,7 +61,7 @@ func TestADeletionWaitsForAChildWhoseKindIsNotServed(t *testing.T) {
 	}
 	gone := func(s *scene.Stage) {
 		s.T.Helper()
-		s.Advance(6 * time.Minute) // a pass that could not be finished waits for 5 minutes at most
+		s.Advance(6 * time.Minute) // a reconcile that could not be finished waits for 5 minutes at most
 		if s.Web() != nil {
 			s.T.Error("the owner is there still")
 		}

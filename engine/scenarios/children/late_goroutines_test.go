@@ -31,8 +31,8 @@ func (s slowly) MarshalJSON() ([]byte, error) {
 }
 
 // TestAGoroutineThatAHandlerLeavesBehindMeetsNoLaterPass holds that goroutines that handlers leave behind do nothing to what is
-// remembered of children while other passes run: what they begin later is refused, and what was under way when the
-// handler returned has ended when the pass goes on. The race detector sees the rest.
+// remembered of children while other reconciles run: what they begin later is refused, and what was under way when the
+// handler returned has ended when the reconcile goes on. The race detector sees the rest.
 func TestAGoroutineThatAHandlerLeavesBehindMeetsNoLaterPass(t *testing.T) {
 	spec := dsl.ChildSpec{Handler: "x", Name: "settings", Ownership: dsl.Labelled}
 	apply := func(c context.Context, r *dsl.Request, o any) error {

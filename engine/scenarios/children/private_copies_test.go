@@ -16,7 +16,7 @@ import (
 )
 
 // TestAHandlerMayChangeTheChildrenThatItGets holds that each child is a private copy, however a handler gets it: what it makes of it is
-// seen by no later reader of the pass, and is not written.
+// seen by no later reader of the reconcile, and is not written.
 func TestAHandlerMayChangeTheChildrenThatItGets(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, j *kit.Journal) {

@@ -77,7 +77,7 @@ func wantOwnerAndChildGone(s *scene.Stage) {
 }
 
 // TestARecordOutlivesAFailedPass holds that a labelled child stays its owner's while the owner's annotation lists it, whatever
-// happened to the label and to later requests of a pass.
+// happened to the label and to later requests of a reconcile.
 func TestARecordOutlivesAFailedPass(t *testing.T) {
 	fault := apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
 	begin := func(s *scene.Stage) {
@@ -93,7 +93,7 @@ func TestARecordOutlivesAFailedPass(t *testing.T) {
 		"a label that is put back in a pass whose status is not written": {Operator: keepsOnChange, Play: func(s *scene.Stage) {
 			begin(s)
 			s.ChangeConfigMap("elsewhere", unlabel)
-			s.Settle() // a pass that does not apply the child
+			s.Settle() // a reconcile that does not apply the child
 			s.FailNext("patch", scene.Foos+"/status", fault)
 			s.Resize(2)
 			s.Advance(time.Minute)

@@ -97,7 +97,7 @@ func TestChildrenThatAreSettledFollowWhatTheyAreMadeFrom(t *testing.T) {
 				s.Advance(time.Second)
 				var wrote []string
 				for _, w := range s.Writes() {
-					refused := w.Code >= 400 // as is a child that is made again where the pass has seen its deletion, and not yet what is in its place
+					refused := w.Code >= 400 // as is a child that is made again where the reconcile has seen its deletion, and not yet what is in its place
 					if text := w.String(); !refused && strings.Contains(text, " configmaps ") {
 						wrote = append(wrote, text)
 					}

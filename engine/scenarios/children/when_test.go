@@ -268,7 +268,7 @@ func TestAppliedSumsUpWhatHandlersOfOnePassSay(t *testing.T) {
 }
 
 // TestAFilteredConditionOutlivesAConflict holds that a write which is worked out once more after a conflict has the
-// condition of a handler whose when is false, as the first one had: no pass is needed to say it later.
+// condition of a handler whose when is false, as the first one had: no reconcile is needed to say it later.
 func TestAFilteredConditionOutlivesAConflict(t *testing.T) {
 	scene.PlayVersionsWithConditions(t, func(v *scene.Versions) {
 		app, met := scene.AppliesTemplates("app, "+small, scene.ConfigMapTemplate("a")), false

@@ -120,7 +120,7 @@ func TestADaemonReadsWhilePassesWork(t *testing.T) {
 		s.Advance(time.Minute)
 		s.Resize(12)
 		s.Settle()
-		s.Resize(13) // the daemon sees what the pass over the change before has kept, at least
+		s.Resize(13) // the daemon sees what the reconcile over the change before has kept, at least
 		s.Settle()
 		v.mu.Lock()
 		defer v.mu.Unlock()

@@ -316,7 +316,7 @@ func TestTheRecordDecidesAtADeletion(t *testing.T) {
 				v.Process = nil
 				v.Remove()
 				test.next(v)
-				v.Advance(10 * time.Second) // the search for kinds of the register may end after the pass, which looks again then
+				v.Advance(10 * time.Second) // the search for kinds of the register may end after the reconcile, which looks again then
 				if v.Web() != nil {
 					t.Error("the owner is there still")
 				}

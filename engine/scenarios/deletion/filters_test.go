@@ -114,7 +114,7 @@ func TestAFilterThatFailsHoldsADeletion(t *testing.T) {
 					return true, nil
 				}))
 			}, Play: func(s *scene.Stage) {
-				s.HoldWatches(scene.Foos) // what the pass writes makes no second one
+				s.HoldWatches(scene.Foos) // what the reconcile writes makes no second one
 				s.Create(scene.Web)
 				s.Launch()
 				s.Called("asked for create", "asked for delete", "both create")

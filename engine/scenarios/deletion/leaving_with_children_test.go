@@ -11,7 +11,7 @@ import (
 )
 
 // TestAnObjectThatLeavesIsLetGoWhenItsChildrenAreGone holds that an object which leaves the selector keeps the finalizer no longer than it
-// has labelled children: the event of a child that goes is not lost, though a pass over the object that has left is under way.
+// has labelled children: the event of a child that goes is not lost, though a reconcile over the object that has left is under way.
 func TestAnObjectThatLeavesIsLetGoWhenItsChildrenAreGone(t *testing.T) {
 	const text = `{resource: foos.v1.example.com, selector: {matchLabels: {tier: gold}}, handlers: [
 		{id: keep, apply: {settings: {ownership: labelled, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: elsewhere}}}}}]}`

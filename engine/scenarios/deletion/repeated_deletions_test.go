@@ -124,7 +124,7 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 	}
 }
 
-// TestADeletionThatMovesAfterALostResponseIsRecorded holds that the book with the new moment is written where the text on the
+// TestADeletionThatMovesAfterALostResponseIsRecorded holds that the progress with the new moment is written where the text on the
 // object, which got there although its answer did not come back, has the earlier one.
 func TestADeletionThatMovesAfterALostResponseIsRecorded(t *testing.T) {
 	const pods = "pods.v1"
@@ -239,27 +239,6 @@ func TestALevelTriggeredHandlerResumesAnUndoneDeletion(t *testing.T) {
 	}})
 }
 
-// TestObservedGenerationDoesNotReplaceTheProgressOfADeletion holds that status.observedGeneration, which says what was
-// handled of an object that lives, does not take the place of what was done in its deletion.
-func TestObservedGenerationDoesNotReplaceTheProgressOfADeletion(t *testing.T) {
-	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
-		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
-		s := scene.NewStage(t, c)
-		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
-			foo.ObservedGeneration = true
-			foo.OnCreate("made", s.Note("made"), dsl.Field("spec"))
-			foo.OnDelete("first", s.Note("first"))
-			foo.OnDelete("second", s.Note("second", scene.RetriesAfter(10*time.Minute)))
-		})
-		s.Begin()
-		s.Remove()
-		s.Called("first delete", "second delete")
-		s.Advance(time.Minute)
-		s.Process.Restart()
-		s.Called()
-	})
-}
-
 // TestAChangedChildRunsADeleteHandlerAtOnce holds that a delete handler that reads its children looks at once when one
 // changes, also when it is failing.
 func TestAChangedChildRunsADeleteHandlerAtOnce(t *testing.T) {
@@ -286,7 +265,7 @@ func TestAChangedChildRunsADeleteHandlerAtOnce(t *testing.T) {
 }
 
 // TestAnObjectThatWentWithAWriteIsNotWrittenAgain is law 6 for the end of an object: what the cache shows of it between the
-// write of its status and its deletion starts no pass.
+// write of its status and its deletion starts no reconcile.
 func TestAnObjectThatWentWithAWriteIsNotWrittenAgain(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"of many objects": {

@@ -366,7 +366,7 @@ func TestARollOutIsNoRing(t *testing.T) {
 	}
 }
 
-// TestTwoOperatorsThatUndoEachOtherAreALoop holds that the breaker counts a pass that writes the same as one before it, also
+// TestTwoOperatorsThatUndoEachOtherAreALoop holds that the breaker counts a reconcile that writes the same as one before it, also
 // where another operator undoes these writes.
 func TestTwoOperatorsThatUndoEachOtherAreALoop(t *testing.T) {
 	tests := map[string]struct {

@@ -76,7 +76,7 @@ func TestAnExpressionThatCostsTooMuchIsNotTriedAgain(t *testing.T) {
 }
 
 // TestANamespaceHasAShareOfTheWorkers holds that the objects of one namespace, whatever they cost, hold up those of another
-// one by a pass and not by all of theirs.
+// one by a reconcile and not by all of theirs.
 func TestANamespaceHasAShareOfTheWorkers(t *testing.T) {
 	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})

@@ -10,7 +10,7 @@ import (
 )
 
 // TestALetIsThatOfTheObjectThatAHandlerSees holds that a let has another value for a handler that comes after one that changed what it
-// reads, in the same pass, and that a change of what only a let reads runs the handler.
+// reads, in the same reconcile, and that a change of what only a let reads runs the handler.
 func TestALetIsThatOfTheObjectThatAHandlerSees(t *testing.T) {
 	const text = `{apiVersion: handwerk.dev/v1alpha1, kind: Operator, metadata: {name: op}, resources: [{
 		resource: foos.v1.example.com,

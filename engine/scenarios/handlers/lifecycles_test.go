@@ -30,7 +30,7 @@ func threeHandlers(foo *dsl.Resource, j *kit.Journal, causes ...dsl.Cause) {
 	foo.On(causes, "c", j.Note("c", setting("c", "status.b")))
 }
 
-// TestHandlersMayRunOneByOne holds which handlers run in one pass where each of them has a pass of its own.
+// TestHandlersMayRunOneByOne holds which handlers run in one reconcile where each of them has a reconcile of its own.
 func TestHandlersMayRunOneByOne(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"one by one, each has a write of its own, and sees those before it": {
@@ -135,7 +135,7 @@ func TestHandlersMayRunOneByOne(t *testing.T) {
 	})
 }
 
-// TestALifecycleChoosesTheHandlersOfAPass holds which handlers run in one pass, and in which order.
+// TestALifecycleChoosesTheHandlersOfAPass holds which handlers run in one reconcile, and in which order.
 func TestALifecycleChoosesTheHandlersOfAPass(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"a function chooses, and orders; what it leaves out comes later": {

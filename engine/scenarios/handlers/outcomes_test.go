@@ -73,7 +73,7 @@ func TestWhatCameOfAHandler(t *testing.T) {
 	}
 }
 
-// TestAReaderRunsWhenAnOutcomeChanges holds that a handler runs when what it reads of another one's outcome changes, in the same pass if
+// TestAReaderRunsWhenAnOutcomeChanges holds that a handler runs when what it reads of another one's outcome changes, in the same reconcile if
 // it stands after that and in the next one otherwise, and for nothing else. A write goes out where a value is another one.
 func TestAReaderRunsWhenAnOutcomeChanges(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -146,7 +146,7 @@ func TestEachFailureIsOneWriteAtMost(t *testing.T) {
 	}
 }
 
-// TestOutcomesAfterARestart holds that a restart alone makes nobody write: what came of a handler is in the book, or the handler runs
+// TestOutcomesAfterARestart holds that a restart alone makes nobody write: what came of a handler is in the progress, or the handler runs
 // again before others report it.
 func TestOutcomesAfterARestart(t *testing.T) {
 	chain := `{id: two, set: {status: {two: "${handlers.one.state}"}}}, {id: one, set: {status: {one: "${handlers.app.state}"}}}, `

@@ -99,7 +99,7 @@ func TestAFailureIsLoggedWithItsEnd(t *testing.T) {
 	}
 }
 
-// TestAWriteThatFailsIsLoggedWithItsEnd holds what the log says of passes whose write fails: nothing of a
+// TestAWriteThatFailsIsLoggedWithItsEnd holds what the log says of reconciles whose write fails: nothing of a
 // conflict that passes, and otherwise how it begins and ends.
 func TestAWriteThatFailsIsLoggedWithItsEnd(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Group: "example.com", Resource: "foos"}, "web", errors.New("it was modified"))

@@ -235,7 +235,7 @@ func TestMetricsCountObjectsByTheirProgress(t *testing.T) {
 	})
 }
 
-// TestObjectsAreCountedWhileTheyAreHandled holds that a scrape takes nothing from passes that run: it is
+// TestObjectsAreCountedWhileTheyAreHandled holds that a scrape takes nothing from reconciles that run: it is
 // the race detector that reports.
 func TestObjectsAreCountedWhileTheyAreHandled(t *testing.T) {
 	metrics := ops.NewMetrics()

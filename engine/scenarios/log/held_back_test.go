@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
-// TestAnObjectThatIsHeldBackIsLoggedWithTheEnd holds what the log says of objects whose passes do not begin: one line
+// TestAnObjectThatIsHeldBackIsLoggedWithTheEnd holds what the log says of objects whose reconciles do not begin: one line
 // when that has lasted, or begins to be a loop, and one when it is over.
 func TestAnObjectThatIsHeldBackIsLoggedWithTheEnd(t *testing.T) {
 	const web = `"resource"="foos.v1.example.com" "namespace"="default" "name"="web"`
@@ -35,7 +35,7 @@ func TestAnObjectThatIsHeldBackIsLoggedWithTheEnd(t *testing.T) {
 			})
 		}
 	}
-	// parked resizes the object twice, so that the second pass waits for the write of the first.
+	// parked resizes the object twice, so that the second reconcile waits for the write of the first.
 	parked := func(s *scene.Stage) {
 		s.HoldWatches(scene.Deployments)
 		s.Resize(2)
@@ -119,7 +119,7 @@ func TestAnObjectThatIsHeldBackIsLoggedWithTheEnd(t *testing.T) {
 	}
 }
 
-// TestAnObjectThatWaitsForMemoryIsLoggedWithTheEnd holds the same of an object whose pass takes memory that another one holds.
+// TestAnObjectThatWaitsForMemoryIsLoggedWithTheEnd holds the same of an object whose reconcile takes memory that another one holds.
 func TestAnObjectThatWaitsForMemoryIsLoggedWithTheEnd(t *testing.T) {
 	const web = ` memory that other passes hold" "resource"="foos.v1.example.com" "namespace"="default" "name"="web"`
 	for name, tt := range map[string]struct {

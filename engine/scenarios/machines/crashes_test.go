@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
-// mortalMachine makes each kind of write: a child, the book, what an action wants of the object, the finalizer, and what takes a
+// mortalMachine makes each kind of write: a child, the progress, what an action wants of the object, the finalizer, and what takes a
 // wish off.
 func mortalMachine(foo *dsl.Resource, j *kit.Journal) {
 	foo.Owns(scene.Deployments)

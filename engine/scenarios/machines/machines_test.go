@@ -228,7 +228,7 @@ func TestPeopleMoveAnObject(t *testing.T) {
 	})
 }
 
-// TestAStateThatIsNotOfTheMachine holds what becomes of an object whose book is of another machine, version or object.
+// TestAStateThatIsNotOfTheMachine holds what becomes of an object whose progress is of another machine, version or object.
 func TestAStateThatIsNotOfTheMachine(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"an object in an unknown state is held, and says so": {Operator: oneMachine, Play: func(s *scene.Stage) {
@@ -301,7 +301,7 @@ func TestAStateThatIsNotOfTheMachine(t *testing.T) {
 	})
 }
 
-// TestTwoMachinesOfOneObject holds that they have books and conditions of their own, and one Ready.
+// TestTwoMachinesOfOneObject holds that they have progress and conditions of their own, and one Ready.
 func TestTwoMachinesOfOneObject(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"two machines have books and conditions of their own, and one for both": {Operator: func(foo *dsl.Resource, j *kit.Journal) {

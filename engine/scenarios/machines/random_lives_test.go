@@ -85,7 +85,7 @@ func (w *line) enter(state string, asks bool, fails int) dsl.Func {
 	}
 }
 
-// field is one of the book.
+// field is one of the progress.
 func (w *line) field(o *unstructured.Unstructured, name string) any {
 	out, _ := w.machine.Field(name).In(o.Object)
 	return out
@@ -214,7 +214,7 @@ func (w *world) fault() {
 	}
 }
 
-// book is what web's status says of where it is, and of how it came there.
+// progress is what web's status says of where it is, and of how it came there.
 func (w *line) book() (state string, since time.Time, moves []map[string]any) {
 	w.t.Helper()
 	o := w.Get(scene.Foos, "default", "web")
@@ -228,7 +228,7 @@ func (w *line) book() (state string, since time.Time, moves []map[string]any) {
 	return state, since, moves
 }
 
-// judge holds the book against the machine: each transition is one that is declared, from where the one before led to, none
+// judge holds the progress against the machine: each transition is one that is declared, from where the one before led to, none
 // by time comes too early, and no state was entered twice without a reason.
 func (w *line) judge() {
 	w.t.Helper()
@@ -257,7 +257,7 @@ func (w *line) judge() {
 	}
 }
 
-// judge holds each machine's book against it.
+// judge holds each machine's progress against it.
 func (w *world) judge() {
 	w.t.Helper()
 	for _, one := range w.lines {

@@ -224,7 +224,7 @@ func TestARefusedWriteFailsItsActionAloneInADeletion(t *testing.T) {
 	})
 }
 
-// TestAMachineWaitsWhileItsBookIsRefused holds that nothing turns round and round where the server does not take the book
+// TestAMachineWaitsWhileItsBookIsRefused holds that nothing turns round and round where the server does not take the progress
 // itself, and that the machine goes on when it does.
 func TestAMachineWaitsWhileItsBookIsRefused(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: oneMachine, Play: func(s *scene.Stage) {

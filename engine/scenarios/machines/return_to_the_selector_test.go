@@ -22,7 +22,7 @@ import (
 // TestAnObjectMayComeBackBeforeItsMachineHasEnded is law 7 for an object that is back before it has gone through all states
 // of deletion: what these have done is done, so it is new.
 func TestAnObjectMayComeBackBeforeItsMachineHasEnded(t *testing.T) {
-	looks := func(foo *dsl.Resource, j *kit.Journal) { // at its book alone
+	looks := func(foo *dsl.Resource, j *kit.Journal) { // at its progress alone
 		leaving(scene.Succeeds)(foo, j)
 		foo.Machines()[0].Known.Reads.Only = true
 	}

@@ -39,7 +39,7 @@ func TestAnObjectInAReadyStateIsNotReadyWhileAnActionWaits(t *testing.T) {
 	}})
 }
 
-// TestAMachineCopesWithASpoiltBook holds what becomes of a book in which somebody has written what is no time, and of metrics.
+// TestAMachineCopesWithASpoiltBook holds what becomes of progress in which somebody has written what is no time, and of metrics.
 func TestAMachineCopesWithASpoiltBook(t *testing.T) {
 	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})

@@ -143,7 +143,7 @@ func (m *model) judgeCause(c craft, r *dsl.Request, was *conduct) {
 	if r.Cause != dsl.Create && len(was.handled) == 0 && c.creates() {
 		m.fault("%s is called for %s, and nothing has created", c.id, r.Cause)
 	}
-	if r.Cause != dsl.Update || m.soft || was.bare || m.mode.observed {
+	if r.Cause != dsl.Update || m.soft || was.bare {
 		return
 	}
 	if unmet := c.asks() && was.handled[c.look(r.Object.Object)]; r.Old == nil || !was.handled[c.look(r.Old)] && !unmet {

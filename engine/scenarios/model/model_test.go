@@ -44,7 +44,7 @@ type model struct {
 	resting bool
 	rested  int
 	// excused: until the next rest calls may be in vain, and come again. Forgetful: a process may not know of them,
-	// for it crashed. Soft: changes in the middle of a pass make it hard to know what a handler gets as old.
+	// for it crashed. Soft: changes in the middle of a reconcile make it hard to know what a handler gets as old.
 	excused, forgetful, soft bool
 	// lost is how many answers to writes are yet to get lost.
 	lost int
@@ -61,12 +61,10 @@ func (m *model) launch() {
 type mode struct {
 	// scoped: it works in one namespace, with a cache of its own. Live: its cache has nothing but keys.
 	scoped, live bool
-	// observed: what was handled is kept in status.observedGeneration where a number can say it.
-	observed bool
 }
 
 func newMode(r *rand.Rand) mode {
-	return mode{scoped: r.IntN(3) == 0, live: r.IntN(6) == 0, observed: r.IntN(4) == 0}
+	return mode{scoped: r.IntN(3) == 0, live: r.IntN(6) == 0}
 }
 
 // live plays a script with a program, and returns what was wrong, and all that happened.

@@ -182,18 +182,6 @@ func (p program) find(id string) (c craft, found bool) {
 	return p[i], true
 }
 
-// observed is the program for a resource whose handled-ness is kept in status.observedGeneration: a number can say it of
-// handlers that look at the spec.
-func (p program) observed() program {
-	out := slices.Clone(p)
-	for i := range out {
-		if out[i].edge() {
-			out[i].view = "spec"
-		}
-	}
-	return out
-}
-
 // stores: what handlers have handled is kept on objects.
 func (p program) stores() bool { return slices.ContainsFunc(p, craft.edge) }
 
@@ -213,9 +201,6 @@ func newProgram(r *rand.Rand, d mode) program {
 	var p program
 	for range 2 + r.IntN(4) {
 		p = append(p, p.newCraft(r, fmt.Sprint("h", len(p))))
-	}
-	if d.observed {
-		return p.observed()
 	}
 	return p
 }
@@ -297,9 +282,6 @@ func (p program) next(r *rand.Rand, d mode, version int) program {
 			out[i], out[i-1] = out[i-1], out[i]
 		}
 	}
-	if d.observed {
-		return out.observed()
-	}
 	return out
 }
 
@@ -311,7 +293,6 @@ func (p program) operator(d mode, do func(c craft, r *dsl.Request) error, ask fu
 	}
 	op.Resource(scene.Foos, func(foo *dsl.Resource) {
 		foo.Workers = 1
-		foo.ObservedGeneration = d.observed
 		if d.live {
 			foo.Cache = dsl.CacheLive
 		}
@@ -328,9 +309,6 @@ func (p program) operator(d mode, do func(c craft, r *dsl.Request) error, ask fu
 				options = append(options, dsl.Label("tier", "gold"))
 			case "red", "shaky":
 				options = append(options, dsl.When(func(r *dsl.Subject) (bool, error) { return ask(c, r.Object) }))
-			}
-			if foo.ObservedGeneration && c.edge() {
-				options = append(options, dsl.NoOld())
 			}
 			foo.On(c.causes(), c.id, func(_ context.Context, r *dsl.Request) error { return do(c, r) }, options...)
 		}

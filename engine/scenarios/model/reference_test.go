@@ -35,7 +35,7 @@ type conduct struct {
 	unknown bool
 	// bare: what it began with need not be stored.
 	bare bool
-	// again: it may be called once more with the same view, because the book is of another generation.
+	// again: it may be called once more with the same view, because the progress is of another generation.
 	again bool
 	// truths are the objects that it has handled.
 	truths []map[string]any
@@ -263,12 +263,9 @@ func (l *lifetime) hopes(p program) bool {
 	})
 }
 
-// behind reports whether the book on an object, or the number in its status, is of an earlier generation: the object may be an
+// behind reports whether the progress on an object is of an earlier generation: the object may be an
 // older export then, which a new process cannot distinguish from one that was changed and changed back.
 func (m *model) behind(o *unstructured.Unstructured) bool {
-	if number, is := at(o.Object, "status.observedGeneration").(int64); m.mode.observed && is && number < o.GetGeneration() {
-		return true
-	}
 	var book struct {
 		Generation int64 `json:"generation"`
 	}

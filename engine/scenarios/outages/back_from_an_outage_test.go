@@ -60,7 +60,7 @@ func readsNone(ctx context.Context, r *dsl.Request) error {
 }
 
 // TestAChangeDuringAnOutageIsHandledSoon holds that waits which grew while the API server was away end when it is back:
-// those of watches, whatever they are for, and those of handlers and passes that failed for that alone.
+// those of watches, whatever they are for, and those of handlers and reconciles that failed for that alone.
 func TestAChangeDuringAnOutageIsHandledSoon(t *testing.T) {
 	ref := func(s *scene.Stage) {
 		s.Create(scene.FooWithRef("web", "them"))
@@ -133,7 +133,7 @@ func TestAChangeDuringAnOutageIsHandledSoon(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatFailedForAnOutageRunsSoon holds that neither a handler nor a pass waits longer than that for having been tried
+// TestAHandlerThatFailedForAnOutageRunsSoon holds that neither a handler nor a reconcile waits longer than that for having been tried
 // again and again while the server was away, and that those attempts use up no retries.
 func TestAHandlerThatFailedForAnOutageRunsSoon(t *testing.T) {
 	tests := map[string]struct {

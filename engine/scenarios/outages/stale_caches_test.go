@@ -31,7 +31,7 @@ func reported(s *scene.Stage, line string) (after time.Duration) {
 	return time.Since(start)
 }
 
-// TestNothingWaitsForACacheThatCannotCatchUp holds that no pass waits for what will not be shown, and that no pass takes
+// TestNothingWaitsForACacheThatCannotCatchUp holds that no reconcile waits for what will not be shown, and that no reconcile takes
 // an old cache for how things are.
 func TestNothingWaitsForACacheThatCannotCatchUp(t *testing.T) {
 	keeps := func(foo *dsl.Resource, j *kit.Journal) {

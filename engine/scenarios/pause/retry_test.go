@@ -37,7 +37,7 @@ func withEnter(first dsl.Func) func(*dsl.Resource, *kit.Journal) {
 	}
 }
 
-// TestRetry holds that a person has handlers run now that failed or wait, by an annotation that goes with the pass's write.
+// TestRetry holds that a person has handlers run now that failed or wait, by an annotation that goes with the reconcile's write.
 func TestRetry(t *testing.T) {
 	// once is an operator whose handler sync does this at its first run, and succeeds from then on.
 	once := func(first dsl.Func, options ...dsl.Option) func(*dsl.Resource, *kit.Journal) {

@@ -222,7 +222,7 @@ func TestAllKindsOfCodeReadIndexes(t *testing.T) {
 	})
 }
 
-// TestNewsOfAnIndexAreNotLost holds that a failed pass passes them on, and that they cut a wait for a retry short.
+// TestNewsOfAnIndexAreNotLost holds that a failed reconcile passes them on, and that they cut a wait for a retry short.
 func TestNewsOfAnIndexAreNotLost(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"news of a pass that failed reach the next": {

@@ -220,7 +220,7 @@ func TestTheClientReadsRelatedObjectsFromTheCache(t *testing.T) {
 	})
 }
 
-// TestAPassWaitsForItsOwnWritesToRelatedObjects is law 6 for what the relations watch: the next pass waits for what this one
+// TestAPassWaitsForItsOwnWritesToRelatedObjects is law 6 for what the relations watch: the next reconcile waits for what this one
 // wrote, and is woken when the cache has it, whether the object asked for it or not.
 func TestAPassWaitsForItsOwnWritesToRelatedObjects(t *testing.T) {
 	for name, want := range map[string]string{"other": "update 1", "another": "update 0"} {

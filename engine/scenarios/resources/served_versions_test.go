@@ -151,34 +151,3 @@ func TestAnObjectInAnotherServedVersionIsTheSame(t *testing.T) {
 		}),
 	})
 }
-
-// TestHandledObjectsStayHandledInAnotherServedVersion is law 2 where the version that is served now does not have
-// status.observedGeneration, which the old one had: what is handled from then on is kept in the
-// annotation, and is not handled again by the next process.
-func TestHandledObjectsStayHandledInAnotherServedVersion(t *testing.T) {
-	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
-		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
-		s := scene.NewStage(t, c)
-		s.Operator.Resource("foos.example.com", func(foo *dsl.Resource) {
-			foo.ObservedGeneration = true
-			foo.OnCreate("made", s.Note("made"), dsl.Field("spec"))
-		})
-		s.Begin()
-		s.Update(scene.CRDs, "", "foos.example.com", func(crd *unstructured.Unstructured) {
-			list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-			version := list[0].(map[string]any)
-			version["name"] = "v2"
-			unstructured.RemoveNestedField(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "observedGeneration")
-			if err := unstructured.SetNestedSlice(crd.Object, []any{version}, "spec", "versions"); err != nil {
-				t.Error(err)
-			}
-		})
-		s.Advance(time.Minute)
-		s.Create(strings.NewReplacer("v1", "v2", "web", "other").Replace(scene.Web))
-		s.Called("made create") // of web the process knows, though the new version does not show it
-		s.Forget()
-		s.Process.Restart()
-		s.Called()
-		s.Wrote()
-	})
-}

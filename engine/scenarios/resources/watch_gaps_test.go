@@ -114,7 +114,7 @@ func TestEventsInAGapOfTheWatchAreMadeUpFor(t *testing.T) {
 	})
 }
 
-// TestAPassDoesNotWriteToTheNextObjectOfItsName holds that what a pass has worked out for one object is not written to
+// TestAPassDoesNotWriteToTheNextObjectOfItsName holds that what a reconcile has worked out for one object is not written to
 // another one that has its name meanwhile.
 func TestAPassDoesNotWriteToTheNextObjectOfItsName(t *testing.T) {
 	var s *scene.Stage

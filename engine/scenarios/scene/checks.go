@@ -77,7 +77,7 @@ func (s *Stage) WantFailureCondition(want string) {
 	}
 }
 
-// MachineState returns the state that web's machine is in. Book is the path of the machine's book in the status.
+// MachineState returns the state that web's machine is in. Book is the path of the machine's progress in the status.
 func (s *Stage) MachineState(book ...string) string {
 	s.T.Helper()
 	o := s.Web()

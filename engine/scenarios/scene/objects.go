@@ -95,8 +95,8 @@ func OwnedObject(owner *unstructured.Unstructured, apiVersion, kind, name string
 // AddConditions adds status.conditions to the schema of a CRD.
 func AddConditions(crd *unstructured.Unstructured) {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	_ = unstructured.SetNestedField(versions[0].(map[string]any), map[string]any{"conditions": map[string]any{"type": "array"}},
-		"schema", "openAPIV3Schema", "properties", "status", "properties")
+	_ = unstructured.SetNestedField(versions[0].(map[string]any), map[string]any{"type": "array"},
+		"schema", "openAPIV3Schema", "properties", "status", "properties", "conditions")
 	_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
 }
 

@@ -39,7 +39,7 @@ func launchInOps(s *scene.Stage) {
 	s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Namespace = "ops" })
 }
 
-// storedDigest is the digest that the book has of a Secret.
+// storedDigest is the digest that the progress has of a Secret.
 func storedDigest(s *scene.Stage, name string) (digest, text string) {
 	s.T.Helper()
 	text = s.Get(scene.Secrets, "default", name).GetAnnotations()[scene.StateAnnotation]
@@ -56,7 +56,7 @@ func storedDigest(s *scene.Stage, name string) (digest, text string) {
 
 // digestWithoutKey is the digest that anybody can work out of a Secret.
 func digestWithoutKey(s *scene.Stage, name string) string {
-	return book.Digest(book.Essence(s.Get(scene.Secrets, "default", name).Object))
+	return progress.Digest(progress.Essence(s.Get(scene.Secrets, "default", name).Object))
 }
 
 // TestDigestsOfSecretsAreKeyed holds that a short Secret cannot be found by trying values until one comes to the digest that

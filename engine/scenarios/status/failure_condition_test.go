@@ -173,7 +173,7 @@ func TestTheFailureConditionNamesEachHandlerThatFails(t *testing.T) {
 			s.Advance(time.Hour)
 			s.WantFailureCondition("")
 			s.Wrote("patch foos/status default/web", "patch foos default/web") // its own
-			s.Resize(2)                                                        // a pass in which it is not due
+			s.Resize(2)                                                        // a reconcile in which it is not due
 			s.WantFailureCondition("")
 			if got := scene.ConditionMessage(s.Web(), "Fine"); got != "not yet" {
 				t.Errorf("its own says %q", got)

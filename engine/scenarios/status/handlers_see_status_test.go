@@ -16,7 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
-// TestHandlersSeeStatusOfEachOther holds that handlers of a pass see the status that those before them
+// TestHandlersSeeStatusOfEachOther holds that handlers of a reconcile see the status that those before them
 // set, and those that look at it are run for it.
 func TestHandlersSeeStatusOfEachOther(t *testing.T) {
 	first := func(_ context.Context, r *dsl.Request) error {
@@ -111,87 +111,6 @@ resources:
 				s.Advance(time.Hour)
 				s.Process.Restart()
 				s.Wrote()
-			})
-		})
-	}
-}
-
-// TestChangesOfMetadataAreSeenWithObservedGeneration holds that handlers see changes of labels and annotations where
-// status.observedGeneration says what of the spec was handled.
-func TestChangesOfMetadataAreSeenWithObservedGeneration(t *testing.T) {
-	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
-		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
-		s := scene.NewStage(t, c)
-		s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
-			foo.ObservedGeneration = true
-			scene.Syncs(foo, &s.Journal)
-			foo.OnReconcile("labels", s.Note("labels"), dsl.Field("metadata.labels"))
-			foo.OnReconcile("color", s.Note("color"), dsl.Field("spec.color"))
-			foo.On(scene.CreateAndUpdate(), "spec", s.Note("spec"), dsl.Field("spec"), dsl.NoOld())
-		})
-		s.Launch()
-		s.Create(scene.Web)
-		s.Called("sync create", "color create", "spec create")
-		s.Set("gold", "metadata", "labels", "tier")
-		s.Called("sync update", "labels update")
-		s.Set("x", "metadata", "annotations", "note")
-		s.Called("sync update")
-		s.Resize(2)
-		s.Called("sync update", "spec update")
-		s.Set("blue", "spec", "color")
-		s.Called("sync update", "color update", "spec update")
-		s.Process.Writes()
-		s.Set("x", "status", "theirs")
-		s.Advance(time.Hour)
-		s.Called()
-		s.Wrote()
-	})
-}
-
-// TestObservedGenerationDoesNotReplaceProgress holds that status.observedGeneration, which is behind while a handler is not
-// through, does not take the place of what the others have done.
-func TestObservedGenerationDoesNotReplaceProgress(t *testing.T) {
-	spec := dsl.Field("spec")
-	tests := map[string]scene.Scenario{
-		"a creation that one is still trying": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
-			foo.OnCreate("first", j.Note("first"), spec)
-			foo.OnCreate("second", j.Note("second", scene.RetriesAfter(10*time.Minute)), spec)
-		}, Play: func(s *scene.Stage) {
-			s.Launch()
-			s.Create(scene.Web)
-			s.Called("first create", "second create")
-			s.Advance(time.Minute)
-		}},
-		"a change that one is still trying": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
-			foo.On(scene.CreateAndUpdate(), "first", j.Note("first"), spec, dsl.NoOld())
-			foo.On(scene.CreateAndUpdate(), "second", j.Note("second", scene.Succeeds, scene.RetriesAfter(10*time.Minute)), spec, dsl.NoOld())
-		}, Play: func(s *scene.Stage) {
-			s.Begin()
-			s.Resize(2)
-			s.Called("first update", "second update")
-			s.Advance(time.Minute)
-		}},
-		"a creation that one does not see": {Operator: func(foo *dsl.Resource, j *kit.Journal) {
-			foo.OnCreate("first", j.Note("first"), spec)
-			foo.OnCreate("second", j.Note("second"), spec, dsl.Label("tier", "gold"))
-		}, Play: func(s *scene.Stage) {
-			s.Launch()
-			s.Create(scene.Web)
-			s.Called("first create")
-		}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			kit.Run(t, func(t *testing.T, c *kit.Cluster) {
-				c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo", ObservedGeneration: true})
-				s := scene.NewStage(t, c)
-				s.Operator.Resource(scene.Foos, func(foo *dsl.Resource) {
-					foo.ObservedGeneration = true
-					test.Operator(foo, &s.Journal)
-				})
-				test.Play(s)
-				s.Process.Restart()
-				s.Called()
 			})
 		})
 	}

@@ -93,7 +93,7 @@ func TestReadyWaitsForHandlersOfChanges(t *testing.T) {
 	}
 }
 
-// TestReadyOfAnotherControllerStaysDuringAPass holds that the condition of another controller stays, though the pass began
+// TestReadyOfAnotherControllerStaysDuringAPass holds that the condition of another controller stays, though the reconcile began
 // before it was there, or when it was the engine's own.
 func TestReadyOfAnotherControllerStaysDuringAPass(t *testing.T) {
 	for _, first := range []bool{true, false} {

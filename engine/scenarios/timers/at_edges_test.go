@@ -13,7 +13,7 @@ import (
 )
 
 // TestAnObjectThatDeletesItselfAtItsTimeIsGone holds that nothing fails for it, and that the deletion is the only request: the object
-// that is gone gets no book.
+// that is gone gets no progress.
 func TestAnObjectThatDeletesItselfAtItsTimeIsGone(t *testing.T) {
 	const expire = `{id: expire, at: "timestamp(self.metadata.creationTimestamp) + duration(self.spec.ttl)", `
 	for name, handler := range map[string]string{

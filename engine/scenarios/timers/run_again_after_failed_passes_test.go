@@ -16,7 +16,7 @@ import (
 )
 
 // TestAHandlerRunsAgainInTimeThoughPassesFail holds that a handler runs again at the time that it asked for, whatever
-// becomes of the requests of the pass in which it asked, and of those at that time.
+// becomes of the requests of the reconcile in which it asked, and of those at that time.
 func TestAHandlerRunsAgainInTimeThoughPassesFail(t *testing.T) {
 	internal := apierrors.NewInternalError(scene.ErrAgain)
 	polls := func(foo *dsl.Resource, j *kit.Journal) {

@@ -53,7 +53,7 @@ func applyAs(t *testing.T, c *kit.Cluster, manager string) error {
 }
 
 // TestAnOwnersEntriesOfADroppedVersionAreRenewed holds that the operator renews its own entries on the objects that it handles with the
-// next pass: they make the API server refuse the applies of everybody. It does so once, and not where others' are in the way, too.
+// next reconcile: they make the API server refuse the applies of everybody. It does so once, and not where others' are in the way, too.
 func TestAnOwnersEntriesOfADroppedVersionAreRenewed(t *testing.T) {
 	tests := map[string]struct {
 		entries []string
@@ -104,7 +104,7 @@ func TestAnOwnersEntriesOfADroppedVersionAreRenewed(t *testing.T) {
 	}
 }
 
-// TestARenewalThatFailsIsTriedAgain holds that each pass tries to renew entries until that succeeds, and that the log has one line about
+// TestARenewalThatFailsIsTriedAgain holds that each reconcile tries to renew entries until that succeeds, and that the log has one line about
 // failures for the same reason.
 func TestARenewalThatFailsIsTriedAgain(t *testing.T) {
 	for name, fails := range map[string]func(s *scene.Stage) (end func()){

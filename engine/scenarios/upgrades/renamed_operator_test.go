@@ -24,7 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
-// renaming is a stage on which an operator gets another name. It leaves each kind of mark: a book, a finalizer, a record of
+// renaming is a stage on which an operator gets another name. It leaves each kind of mark: progress, a finalizer, a record of
 // children, an owned child, a labelled one in another namespace, an unowned one, and an object that its client applies.
 type renaming struct {
 	*scene.Stage

@@ -19,10 +19,10 @@ import (
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
-// history asks about web and its passes.
+// history asks about web and its reconciles.
 var history = why.Question{Resource: "foo", Namespace: "default", Name: "web", History: true}
 
-// TestHistory holds what is kept of the passes over an object, in order.
+// TestHistory holds what is kept of the reconciles over an object, in order.
 func TestHistory(t *testing.T) {
 	scene.Play(t, scene.Scenario{
 		Operator: func(foo *dsl.Resource, _ *kit.Journal) {

@@ -94,7 +94,7 @@ func TestWhyOfAPausedObject(t *testing.T) {
 	}
 }
 
-// TestAPauseThatBeginsDuringAPass holds what is said of a handler that the pause has kept from running in a pass that had begun.
+// TestAPauseThatBeginsDuringAPass holds what is said of a handler that the pause has kept from running in a reconcile that had begun.
 func TestAPauseThatBeginsDuringAPass(t *testing.T) {
 	for name, first := range map[string]bool{"at its creation": true, "at a change": false} {
 		t.Run(name, func(t *testing.T) {

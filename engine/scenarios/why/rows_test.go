@@ -222,7 +222,7 @@ func hangs(ctx context.Context, _ *dsl.Request) error {
 	return ctx.Err()
 }
 
-// memoryShort makes two large objects in an operator with little memory. The pass over one waits for the pass over the other.
+// memoryShort makes two large objects in an operator with little memory. The reconcile over one waits for the reconcile over the other.
 func memoryShort(s *scene.Stage) {
 	s.WithLittleMemory(s.Launch)
 	for _, name := range []string{"other", "web"} {

@@ -86,7 +86,7 @@ func TestTheVerdictNamesTheOneCause(t *testing.T) {
 	}
 }
 
-// TestARelatedObjectThatChangesIsNamed holds that the history names what has woken a pass.
+// TestARelatedObjectThatChangesIsNamed holds that the history names what has woken a reconcile.
 func TestARelatedObjectThatChangesIsNamed(t *testing.T) {
 	const text = `{apiVersion: handwerk.dev/v1alpha1, kind: Operator, metadata: {name: op}, resources: [{resource: foos.v1.example.com,
 related: [{name: conf, resource: configmaps.v1, object: conf}], handlers: [{id: app, causes: [reconcile], set: {status: {size: "${related.?conf.data.size.orValue('0')}"}}}]}]}`

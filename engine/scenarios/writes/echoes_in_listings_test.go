@@ -164,7 +164,7 @@ func TestAListingThatShowsAnOwnWriteShowsWhatOthersDidBeforeIt(t *testing.T) {
 			s.Called("sized update")
 			s.Process.Restart()
 			s.Advance(time.Minute)
-			s.Called() // the book is right, so nothing is new to the next process
+			s.Called() // the progress is right, so nothing is new to the next process
 		}},
 	})
 }
@@ -235,7 +235,7 @@ func TestAnObjectThatIsMadeAgainIsNoEcho(t *testing.T) {
 	}})
 }
 
-// TestALostWriteIsFoundThoughTheOneBeforeItWasSeen restores the cluster to the state between the two writes of a pass. The cache has seen the
+// TestALostWriteIsFoundThoughTheOneBeforeItWasSeen restores the cluster to the state between the two writes of a reconcile. The cache has seen the
 // first one, and nothing shows that the versions have gone back.
 func TestALostWriteIsFoundThoughTheOneBeforeItWasSeen(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {
@@ -265,16 +265,16 @@ func TestALostWriteIsFoundThoughTheOneBeforeItWasSeen(t *testing.T) {
 	}})
 }
 
-// TestEchoesInPartialCaches holds that an own write to what the cache does not hold costs one pass, too, and that another one's write beside it
-// is seen.
+// TestEchoesInPartialCaches holds that an own write costs one reconcile, too, where the cache holds a part of the object, and that another one's
+// write beside it is seen.
 func TestEchoesInPartialCaches(t *testing.T) {
 	operators := map[string]func(foo *dsl.Resource, j *kit.Journal){
 		"by what handlers say that they read": func(foo *dsl.Resource, j *kit.Journal) {
-			foo.OnReconcile("sized", j.Note("sized", reportsLate), dsl.Reads("spec.size"))
+			foo.OnReconcile("sized", j.Note("sized", reportsLate), dsl.Reads("spec.size", "status.size"))
 			foo.OnDelete("left", j.Note("left"), dsl.Label("tier", "gold"), dsl.Reads())
 		},
 		"by what the resource keeps": func(foo *dsl.Resource, j *kit.Journal) {
-			foo.Keep = []dsl.Path{{"spec", "size"}}
+			foo.Keep = []dsl.Path{{"spec", "size"}, {"status", "size"}}
 			foo.OnReconcile("sized", j.Note("sized", reportsLate), dsl.Field("spec.size"))
 			foo.OnDelete("left", j.Note("left"), dsl.Label("tier", "gold"))
 		},

@@ -19,7 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
-// passesOver counts the passes over web that are kept.
+// passesOver counts the reconciles over web that are kept.
 func passesOver(s *scene.Stage) (n int) {
 	s.T.Helper()
 	s.Settle()
@@ -33,7 +33,7 @@ func passesOver(s *scene.Stage) (n int) {
 	return n
 }
 
-// wantPasses compares the number of passes over web with what is wanted.
+// wantPasses compares the number of reconciles over web with what is wanted.
 func wantPasses(s *scene.Stage, want int) {
 	s.T.Helper()
 	if got := passesOver(s); got != want {
@@ -51,7 +51,7 @@ func wantStatusSize(s *scene.Stage, want int64) {
 	s.WantField("status.size", want)
 }
 
-// TestTheEchoOfAnOwnWriteStartsNoPass holds that a change which handlers answer with a write costs one pass, whenever the event of the
+// TestTheEchoOfAnOwnWriteStartsNoPass holds that a change which handlers answer with a write costs one reconcile, whenever the event of the
 // write comes.
 func TestTheEchoOfAnOwnWriteStartsNoPass(t *testing.T) {
 	operators := map[string]func(foo *dsl.Resource, j *kit.Journal){
@@ -368,7 +368,7 @@ func TestAnEchoThatTheServerHasChangedIsSeen(t *testing.T) {
 	})
 }
 
-// TestTheHistoryTellsOwnChangesFromThoseOfOthers holds that a pass names as changed what others did since the last pass, and not what that
+// TestTheHistoryTellsOwnChangesFromThoseOfOthers holds that a reconcile names as changed what others did since the last reconcile, and not what that
 // pass has written.
 func TestTheHistoryTellsOwnChangesFromThoseOfOthers(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: func(foo *dsl.Resource, j *kit.Journal) {

@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
-// TestNoPassStartsFromACacheOlderThanTheLastWrite is law 6: no pass starts from a cache that is older than the operator's last
+// TestNoPassStartsFromACacheOlderThanTheLastWrite is law 6: no reconcile starts from a cache that is older than the operator's last
 // write. Watches are held, so that the cache cannot catch up.
 func TestNoPassStartsFromACacheOlderThanTheLastWrite(t *testing.T) {
 	watching := func(write dsl.Func) func(foo *dsl.Resource, j *kit.Journal) {

@@ -63,7 +63,7 @@ func TestNoPassStartsBeforeAWriteOfAnotherResourceIsSeen(t *testing.T) {
 }
 
 // TestNoPassStartsBeforeAWriteToAnObjectThatWasMadeAgainIsSeen holds the same where the other object was deleted and made
-// again while a pass over the first one ran: what is remembered is about the first one, the write is to the second one.
+// again while a reconcile over the first one ran: what is remembered is about the first one, the write is to the second one.
 func TestNoPassStartsBeforeAWriteToAnObjectThatWasMadeAgainIsSeen(t *testing.T) {
 	kit.Run(t, func(t *testing.T, c *kit.Cluster) {
 		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"}, kit.Resource{Name: scene.Bars, Kind: "Bar"})

@@ -38,7 +38,7 @@ func TestAPatchSentAloneOverwritesNothing(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"it was refused before, and the pass has read the object for another one": {
 			Operator: func(foo *dsl.Resource, j *kit.Journal) {
-				foo.Keep = []dsl.Path{{"spec", "size"}}
+				foo.Keep = []dsl.Path{{"spec", "size"}, {"spec", "hosts"}}
 				foo.OnReconcile("one", meanwhile(&s, wantsHost("one")), dsl.Field("spec.size"))
 				foo.OnReconcile("two", j.Note("two", clamp), dsl.Field("spec.size"), dsl.WithBackoff(time.Hour, time.Hour))
 			},

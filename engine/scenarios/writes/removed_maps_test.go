@@ -21,7 +21,7 @@ import (
 )
 
 // TestWhatOneHandlerRemovesIsNotThereWhenTheNextSetsSomethingBelowIt holds that for every part of an object, also
-// where somebody else writes to it before the pass does.
+// where somebody else writes to it before the reconcile does.
 func TestWhatOneHandlerRemovesIsNotThereWhenTheNextSetsSomethingBelowIt(t *testing.T) {
 	const old = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, labels: {old: x}, annotations: {old: x}},
 		spec: {size: 1, config: {old: x, deep: {old: x}}}, status: {phases: {old: x}}}`

@@ -38,7 +38,7 @@ func TestWritesAreAsManyAsThePageForKopfSays(t *testing.T) {
 		"a handler with three sub-handlers": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("all", scene.DeclaresSubHandlers(j, nil, nil, "a", "b", "c"))
 		}, made, false, 1},
-		"a handler that patches body and status by values and by functions": {func(foo *dsl.Resource, _ *kit.Journal) {
+		"a patch of body and status, by values and functions": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.OnCreate("all", func(_ context.Context, r *dsl.Request) error {
 				r.Patch.Label("a", "b")
 				r.Patch.SetStatus("n", 1)
@@ -49,17 +49,17 @@ func TestWritesAreAsManyAsThePageForKopfSays(t *testing.T) {
 				return nil
 			})
 		}, made, false, 2},
-		"a creation that sets a field of the spec, beside an update handler": {func(foo *dsl.Resource, j *kit.Journal) {
+		"a creation that patches the spec, beside an update handler": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("make", func(_ context.Context, r *dsl.Request) error { r.Patch.Set("spec.size", 2); return nil })
 			foo.OnUpdate("adapt", j.Note("adapt"))
 		}, made, false, 1},
 		"a wait of an hour": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnCreate("late", j.Note("late", scene.Fails(dsl.Temporary(scene.ErrAgain, time.Hour)), nil))
 		}, func(s *scene.Stage) { s.Create(scene.Web); s.Advance(2 * time.Hour) }, false, 2},
-		"a deletion that is tried again once, after a minute": {func(foo *dsl.Resource, j *kit.Journal) {
+		"a deletion, retried after a minute": {func(foo *dsl.Resource, j *kit.Journal) {
 			foo.OnDelete("leave", j.Note("leave", scene.Fails(minute), nil))
 		}, func(s *scene.Stage) { s.Remove(); s.Advance(time.Hour) }, true, 2},
-		"ten runs of a timer with the same result": {func(foo *dsl.Resource, _ *kit.Journal) {
+		"ten runs of a timer with one result": {func(foo *dsl.Resource, _ *kit.Journal) {
 			foo.Every(time.Minute, "beat", status, dsl.InitialDelay(0))
 		}, func(s *scene.Stage) { s.Create(scene.Web); s.Advance(10 * time.Minute) }, false, 1},
 		"a daemon: first sight": {func(foo *dsl.Resource, _ *kit.Journal) {
@@ -95,7 +95,7 @@ func TestWritesAreAsManyAsThePageForKopfSays(t *testing.T) {
 			said := false
 			for line := range strings.Lines(string(page)) {
 				cells := strings.Split(line, "|")
-				said = said || len(cells) == 6 && strings.TrimSpace(cells[1]) == name && strings.TrimSpace(cells[3]) == fmt.Sprint(test.want)
+				said = said || len(cells) == 5 && strings.TrimSpace(cells[1]) == name && strings.TrimSpace(cells[3]) == fmt.Sprint(test.want)
 			}
 			if !said {
 				t.Errorf("docs/from-kopf.md has no row %q with %d", name, test.want)

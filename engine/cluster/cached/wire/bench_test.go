@@ -20,7 +20,7 @@ import (
 // BenchmarkWatch measures what is done for an event of a Foo of 2.5 KB, from the bytes of the response to the object of
 // the cache.
 func BenchmarkWatch(b *testing.B) {
-	text, err := os.ReadFile("../../../dsl/plain/scan/testdata/foo.json")
+	text, err := os.ReadFile("../../../../dsl/plain/scan/testdata/foo.json")
 	if err != nil {
 		b.Fatal(err)
 	}

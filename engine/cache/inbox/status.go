@@ -11,22 +11,22 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// Peek is what the inbox knows of an object, beside what comes up for it.
-type Peek struct {
-	// Standing is how the object stands, since when, and Open why it is not ready; empty before its first pass.
+// Status has the state of an object in the inbox, without its changes.
+type Status struct {
+	// Standing is how the object stands, since when, and Open why it is not ready; empty before its first reconcile.
 	Standing ops.Standing
 	Since    time.Time
 	Open     []ops.Open
 	// Parked is since when the key waits for the cache, and Suspended until when the object is held back because it loops; zero
 	// where that is not so.
 	Parked, Suspended time.Time
-	// Unfinished counts the passes in a row that could not be finished, and Problem is what the last one ended with.
+	// Unfinished counts the reconciles in a row that could not be finished, and Problem is the error of the last one.
 	Unfinished int
 	Problem    string
 }
 
-// Peek returns what is known of a key. It is not known outside of a term, and where no event or pass has brought it.
-func (b *Box[M]) Peek(key Key) (p Peek, known bool) {
+// Status returns what is known of a key. It is not known outside of a term, and where no event or pass has brought it.
+func (b *Inbox[M]) Status(key Key) (p Status, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.keys[key]
@@ -44,9 +44,9 @@ func (b *Box[M]) Peek(key Key) (p Peek, known bool) {
 	return p, true
 }
 
-// Glance returns what is remembered of a key's object, nil before its first pass, the writes that its next pass waits for besides, and
-// what came up since the last pass. All stay for the next pass. Only the worker that has the key may call it.
-func (b *Box[M]) Glance(key Key) (memory *M, awaited []Write, came Changes) {
+// Remembered returns the state of a key's object, nil before its first reconcile, the writes that its next reconcile waits for, and
+// the changes since the last reconcile. All stay for the next reconcile. Only the worker that has the key may call it.
+func (b *Inbox[M]) Remembered(key Key) (memory *M, awaited []Write, came Changes) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.keys[key]
@@ -67,7 +67,7 @@ func (b *Box[M]) Glance(key Key) (memory *M, awaited []Write, came Changes) {
 }
 
 // Ask has a key looked at before all others, because somebody asks about its object. It reports whether the process leads.
-func (b *Box[M]) Ask(key Key) (leads bool) {
+func (b *Inbox[M]) Ask(key Key) (leads bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue == nil {

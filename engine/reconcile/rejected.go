@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -13,17 +13,16 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 )
 
-// probe sends what a handler wants by itself when the server refused that the last time: those after it are
+// dryRun sends what a handler wants by itself when the server refused that the last time: those after it are
 // not to see what never comes to be. The error is that of a server that refuses again.
-func (p *pass) probe(ctx context.Context, st State, j *Job) (State, error) {
-	st, base, err := p.complete(ctx, st, p.family.Base())
+func (p *run) dryRun(ctx context.Context, st State, j *Attempt) (State, error) {
+	base, err := p.withManagers(ctx, st, p.family.Base())
 	if err != nil {
-		return st, nil // the pass's own write comes upon it, too
+		return st, nil // the reconcile's own write comes upon it, too
 	}
 	p.family.Rebase(base)
 	if st, err = p.alone(ctx, st, j); patch.Refused(err) {
 		without := st.Again(p.Object)
-		without.Whole = st.Whole
 		for _, other := range st.Jobs {
 			if other != j && other.Wants != nil {
 				st, without = p.also(st, without, other)
@@ -39,14 +38,14 @@ func (p *pass) probe(ctx context.Context, st State, j *Job) (State, error) {
 }
 
 // alone sends what one handler wants of the object. When somebody else has changed what the handler looks at or writes, it
-// sends nothing: the pass's own write deals with that.
-func (p *pass) alone(ctx context.Context, st State, j *Job) (State, error) {
+// sends nothing: the reconcile's own write deals with that.
+func (p *run) alone(ctx context.Context, st State, j *Attempt) (State, error) {
 	sent := false
 	st, result, err := p.send(ctx, st, p.family.Base(), func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		wishes := j.Machine.Wishes(j.Wants)
 		at := p.bare(p.published, live)
-		sent = !p.published.moved(live) || j.Holds(at.Look) && p.repeats(j, wishes, at, p.seen(p.published))
-		wants, err := patch.Resolve(live, wishes, p.generation(), p.Now)
+		sent = !p.published.moved(live) || j.Holds(at.Look) && p.repeats(j, wishes, at, p.published.Again(p.published.Known))
+		wants, err := p.resolve(at.Current, j, wishes)
 		if sent = sent && err == nil; !sent {
 			return dsl.NewPatch(), patch.Marks{}
 		}
@@ -62,27 +61,26 @@ func (p *pass) alone(ctx context.Context, st State, j *Job) (State, error) {
 }
 
 // also returns a draft with what another handler wants. Where that cannot be worked out any more, the handler runs again.
-func (p *pass) also(st State, at Draft, j *Job) (State, Draft) {
-	next, err := at.With(j.Wants, p.generation(), p.Now)
+func (p *run) also(st State, at Draft, j *Attempt) (State, Draft) {
+	made, err := p.resolve(at.Current, j, j.Wants)
 	if err != nil {
 		p.void(j)
 		st.Due = st.Due.AtOnce()
+		return st, at
 	}
-	return st, next
+	return st, at.With(made, p.generation(), p.Now)
 }
 
-// blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
+// findRejected finds the handlers whose changes the server does not take, by sending those of each by themselves.
 // They have failed; what others want, and that they have handled the object, is written.
-func (p *pass) blame(ctx context.Context, st State, said error) (State, verdict, error) {
+func (p *run) findRejected(ctx context.Context, st State, said error) (State, change, error) {
 	wanting := st.Jobs.Asking()
-	st, live, err := p.complete(ctx, st, p.family.Base())
+	base, err := p.withManagers(ctx, st, p.family.Base())
 	if err != nil {
-		return st, verdict{}, err
+		return st, change{}, err
 	}
-	p.family.Rebase(live)
-	at := st.Again(st.Known)
-	at.Whole = live
-	st.Draft = p.alsoFiltered(at, st.Filtered...)
+	p.family.Rebase(base)
+	st.Draft = p.alsoFiltered(st.Again(st.Known), st.Filtered...)
 	for _, j := range wanting {
 		err := said
 		if len(wanting) > 1 {
@@ -95,7 +93,7 @@ func (p *pass) blame(ctx context.Context, st State, said error) (State, verdict,
 			st, err = p.fault(ctx, st, j, err)
 		}
 		if err != nil {
-			return st, verdict{}, err
+			return st, change{}, err
 		}
 	}
 	st, v := p.settle(st)
@@ -103,15 +101,15 @@ func (p *pass) blame(ctx context.Context, st State, said error) (State, verdict,
 }
 
 // fault makes an attempt one that has failed: the server does not take what the handler wants. Of a machine, one of its actions
-// has: another attempt says what it does then. The error is that of a pass that must end.
-func (p *pass) fault(ctx context.Context, st State, j *Job, err error) (State, error) {
+// has: another attempt says what it does then. The error is that of a reconcile that must end.
+func (p *run) fault(ctx context.Context, st State, j *Attempt, err error) (State, error) {
 	defer p.memory.Refuse(j.Reader.ID)
 	p.memory.Refuse(j.Reader.ID) // so that what the other attempt wants is sent by itself
 	j.Wants, j.Record, j.Refused = nil, j.Entry.Try, !j.Machine.Blame(err)
 	if !j.Refused {
 		return p.attempt(ctx, st, j)
 	}
-	st = p.enter(st, j, fmt.Errorf("changing the object: %w", err), 0)
+	st = p.record(st, j, fmt.Errorf("changing the object: %w", err), 0)
 	e := j.Entry
 	e.Try = j.Record
 	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Saw, st.Look.Kept(j.Reader.View)))

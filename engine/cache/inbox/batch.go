@@ -14,33 +14,32 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// Turn is what one pass has taken for its key. It must be closed. A key has one turn at a time.
-type Turn[M any] struct {
+// Batch has the changes that one reconcile has taken for its key. It must be closed. A key has one batch at a time.
+type Batch[M any] struct {
 	Changes
-	// Memory is what is remembered of the key's object; nil before its first pass.
+	// Memory is the process's state of the object; nil before its first reconcile.
 	Memory *M
-	// Expected are writes to the object by passes over others.
+	// Expected are writes to the object by reconciles over others.
 	Expected []Write
-	// Awaited are writes by earlier passes over the object that caches have to show, beside those that are remembered.
+	// Awaited are writes by earlier reconciles over the object; the caches must show them first.
 	Awaited []Write
-	// Gone are objects of the key that are gone, the oldest first; Left are those of them that the pass is not
-	// through with. The pass leaves Gone as it is: events of children find their owners in it.
+	// Gone has the deleted objects of the key, the oldest first. Left has the ones that are not finalized yet. The reconcile leaves Gone as it is: events of children find their owners in it.
 	Gone, Left []*Tombstone[M]
 
-	box *Box[M]
+	box *Inbox[M]
 	key Key
 	// waits: the key was put aside before, and may be so still.
 	waits         bool
 	kept, handled bool
 }
 
-// Take hands what has come up for a key to a pass.
-func (b *Box[M]) Take(key Key) *Turn[M] {
+// Take hands what has come up for a key to a reconcile.
+func (b *Inbox[M]) Take(key Key) *Batch[M] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(key)
 	s.gather()
-	t := &Turn[M]{Changes: s.Changes, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), box: b, key: key, waits: !s.aside.IsZero()}
+	t := &Batch[M]{Changes: s.Changes, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), box: b, key: key, waits: !s.aside.IsZero()}
 	t.Fresh, t.Child = s.fresh, s.Child || len(s.changed) > 0
 	if s.left != nil {
 		t.Awaited, s.left = s.left.awaits, nil
@@ -67,14 +66,14 @@ func together[M any](all []*Tombstone[M]) (out []*Tombstone[M]) {
 }
 
 // Keep has an object remembered from here on, and what is left of the tombstones.
-func (t *Turn[M]) Keep(memory *M) {
+func (t *Batch[M]) Keep(memory *M) {
 	defer t.box.lines.flush()
 	t.box.mu.Lock()
 	defer t.box.mu.Unlock()
 	t.keepLocked(memory)
 }
 
-func (t *Turn[M]) keepLocked(memory *M) *state[M] {
+func (t *Batch[M]) keepLocked(memory *M) *state[M] {
 	t.kept = true
 	s := t.box.stateLocked(t.key)
 	s.gone = append(t.Left, s.gone...)
@@ -86,9 +85,9 @@ func (t *Turn[M]) keepLocked(memory *M) *state[M] {
 }
 
 // Forget is Keep for a key that has no object any more: what is known of it goes. It stays when something came
-// while the pass looked, for then another object has the key, and the next pass must learn that it is a new
+// while the reconcile looked, for then another object has the key, and the next reconcile must learn that it is a new
 // one. It reports whether all has gone.
-func (t *Turn[M]) Forget() (all bool) {
+func (t *Batch[M]) Forget() (all bool) {
 	t.handled = true
 	b := t.box
 	defer b.lines.flush()
@@ -105,12 +104,12 @@ func (t *Turn[M]) Forget() (all bool) {
 	return true
 }
 
-// Handled says that the pass has dealt with the changes.
-func (t *Turn[M]) Handled() { t.handled = true }
+// Handled says that the reconcile has dealt with the changes.
+func (t *Batch[M]) Handled() { t.handled = true }
 
-// Close keeps what is remembered and left, unless that is done, and puts the changes back for the next pass, unless
+// Close keeps what is remembered and left, unless that is done, and puts the changes back for the next reconcile, unless
 // they were handled.
-func (t *Turn[M]) Close() {
+func (t *Batch[M]) Close() {
 	t.box.mu.Lock()
 	defer t.box.mu.Unlock()
 	if !t.kept {
@@ -139,8 +138,8 @@ func (t *Turn[M]) Close() {
 	}
 }
 
-// endLocked queues the key for what came during the turn and is no echo of the pass's own writes. The lock is held.
-func (t *Turn[M]) endLocked(s *state[M]) {
+// endLocked queues the key for what came during the turn and is no echo of the reconcile's own writes. The lock is held.
+func (t *Batch[M]) endLocked(s *state[M]) {
 	t.box.writtenLocked(t.key, s)
 	if s.turn = nil; len(s.changed) > 0 && t.box.queue != nil {
 		t.box.queue.Add(t.key, queue.Fresh)
@@ -149,7 +148,7 @@ func (t *Turn[M]) endLocked(s *state[M]) {
 
 // Park puts the key aside until an event of an object that it waits for. It reports false when the cache has
 // caught up meanwhile, before there was somebody to wake.
-func (t *Turn[M]) Park(w *Writes) bool {
+func (t *Batch[M]) Park(w *Writes) bool {
 	b := t.box
 	defer b.lines.flush()
 	b.mu.Lock()
@@ -171,7 +170,7 @@ func (t *Turn[M]) Park(w *Writes) bool {
 }
 
 // Unpark forgets what the key was put aside for: not every object has an event that would do so.
-func (t *Turn[M]) Unpark() {
+func (t *Batch[M]) Unpark() {
 	if !t.waits {
 		return
 	}
@@ -181,7 +180,7 @@ func (t *Turn[M]) Unpark() {
 	t.unparkLocked(t.box.stateLocked(t.key))
 }
 
-func (t *Turn[M]) unparkLocked(s *state[M]) {
+func (t *Batch[M]) unparkLocked(s *state[M]) {
 	for _, uid := range s.waits {
 		b := t.box
 		if left := slices.DeleteFunc(b.waiting[uid], func(k Key) bool { return k == t.key }); len(left) > 0 {
@@ -194,8 +193,8 @@ func (t *Turn[M]) unparkLocked(s *state[M]) {
 	t.box.backLocked(t.key, s)
 }
 
-// Short says that no pass begins, since others hold the memory that it takes. The key is not parked: it is queued when there is enough.
-func (t *Turn[M]) Short() {
+// Short says that no reconcile begins, since others hold the memory that it takes. The key is not parked: it is queued when there is enough.
+func (t *Batch[M]) Short() {
 	defer t.box.lines.flush()
 	t.box.mu.Lock()
 	defer t.box.mu.Unlock()
@@ -203,14 +202,14 @@ func (t *Turn[M]) Short() {
 }
 
 // Wake brings back the keys that wait for an object. Those for which this was not the event park again.
-func (b *Box[M]) Wake(uid types.UID) {
+func (b *Inbox[M]) Wake(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wakeLocked(uid)
 }
 
 // WakeAll brings back every key that is parked, to look whether it still must be.
-func (b *Box[M]) WakeAll() {
+func (b *Inbox[M]) WakeAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for uid := range b.waiting {
@@ -219,7 +218,7 @@ func (b *Box[M]) WakeAll() {
 }
 
 // wakeLocked is Wake for those who hold the lock.
-func (b *Box[M]) wakeLocked(uid types.UID) {
+func (b *Inbox[M]) wakeLocked(uid types.UID) {
 	if b.queue == nil {
 		return
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// walked is a client that notes each version which it writes on a walk; one write of the pass may make two versions.
+// walked is a client that notes each version which it writes on a walk; one write of the reconcile may make two versions.
 type walked struct {
 	patch.Client
 	walk *breaker.Walk
@@ -44,9 +44,9 @@ func (w walked) Patch(ctx context.Context, name string, kind types.PatchType, da
 	return o, err
 }
 
-// brake holds an object back when its passes write again and again, or its handlers undo each other without
+// limitLoops holds an object back when its reconciles write again and again, or its handlers undo each other without
 // a write.
-func (p *pass) brake(st State, v verdict) State {
+func (p *run) limitLoops(st State, v change) State {
 	m, content, last, writes := p.memory, uint32(0), "", p.family.Writes()
 	for _, w := range writes {
 		if w.Cache != nil {
@@ -66,11 +66,11 @@ func (p *pass) brake(st State, v verdict) State {
 	changers := st.Jobs.Changers(writes)
 	wake := p.walk.Wake(changers)
 	if !v.behind && st.Jobs.Driven(writes, wake.Paced) || !m.Breaker.Wrote(p.Now, content, wake.Paced && !v.behind) {
-		p.Box.Suspend(p.Key, time.Time{})
+		p.Inbox.Suspend(p.Key, time.Time{})
 		return st
 	}
 	until := p.Now.Add(m.Breaker.Wait(p.Now))
-	again := p.Box.Suspend(p.Key, until)
+	again := p.Inbox.Suspend(p.Key, until)
 	who, last, ring := strings.Join(changers, ", "), cmp.Or(last, p.Rules.Resource+" "+p.Key.String()), ""
 	text := fmt.Sprintf("Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last)
 	if wake.Ring != nil && !v.behind {
@@ -90,12 +90,12 @@ func (p *pass) brake(st State, v verdict) State {
 
 // progressed reports whether a run got on: its machine has moved or put something on its object, or more of its steps and
 // sub-handlers are done than before. Such a run does not count as one of a row.
-func progressed(j *Job) bool {
+func progressed(j *Attempt) bool {
 	return j.Machine != nil && (len(j.Machine.Moves) > 0 || j.Machine.Sent.Put) || j.Record.Past() > j.Entry.Try.Past()
 }
 
 // askedAgain returns the time after which a handler asks to run again; asks is false where it does not.
-func askedAgain(j *Job, now time.Time) (after time.Duration, asks bool) {
+func askedAgain(j *Attempt, now time.Time) (after time.Duration, asks bool) {
 	if asks = !j.Record.Done; asks {
 		after = j.Record.Waits(now)
 	}
@@ -106,7 +106,7 @@ func askedAgain(j *Job, now time.Time) (after time.Duration, asks bool) {
 }
 
 // slow makes a handler wait for a second that asks to run at once again and again, without an event from outside.
-func (p *pass) slow(st State, j *Job, before book.Record, now time.Time) State {
+func (p *run) slow(st State, j *Attempt, before progress.Record, now time.Time) State {
 	if progressed(j) {
 		return st
 	}
@@ -140,11 +140,11 @@ func (p *pass) slow(st State, j *Job, before book.Record, now time.Time) State {
 	return st
 }
 
-// Driven reports whether others set the pace of all that the pass wrote: the time, or children and related objects (see
+// Driven reports whether others set the pace of all that the reconcile wrote: the time, or children and related objects (see
 // [breaker.Wake]), after which it changed only the object's status. That is no loop: a heartbeat follows the clock, and a status
 // follows the Pods of a roll-out.
-func (js Jobs) Driven(writes []children.Write, paced bool) bool {
-	return !slices.ContainsFunc(js, func(j *Job) bool {
+func (js Attempts) Driven(writes []children.Write, paced bool) bool {
+	return !slices.ContainsFunc(js, func(j *Attempt) bool {
 		if paced && j.Cause.FromOthers() {
 			return j.writes(writes) || j.Wants != nil && len(j.Wants.Object)+len(j.Wants.Transforms) > 0
 		}
@@ -152,21 +152,21 @@ func (js Jobs) Driven(writes []children.Write, paced bool) bool {
 	})
 }
 
-// Timed reports whether the pass wrote only because a time had come.
-func (js Jobs) Timed(writes []children.Write) bool {
-	return !slices.ContainsFunc(js, func(j *Job) bool { return !j.timed() && j.Ran && (j.writes(writes) || j.Asks()) })
+// Timed reports whether the reconcile wrote only because a time had come.
+func (js Attempts) Timed(writes []children.Write) bool {
+	return !slices.ContainsFunc(js, func(j *Attempt) bool { return !j.timed() && j.Ran && (j.writes(writes) || j.Asks()) })
 }
 
 // timed reports whether the handler runs because a time has come, and not because it asked to run at once.
-func (j *Job) timed() bool { return j.Cause.FromClock() && !j.Soon }
+func (j *Attempt) timed() bool { return j.Cause.FromClock() && !j.Soon }
 
 // writes reports whether some of these writes are the handler's.
-func (j *Job) writes(all []children.Write) bool {
+func (j *Attempt) writes(all []children.Write) bool {
 	return slices.ContainsFunc(all, func(w children.Write) bool { return w.Handler == j.Reader.ID })
 }
 
 // Changers names the handlers that have changed the object or its children.
-func (js Jobs) Changers(writes []children.Write) (out []string) {
+func (js Attempts) Changers(writes []children.Write) (out []string) {
 	for _, j := range js {
 		if j.Asks() || slices.ContainsFunc(writes, func(w children.Write) bool { return w.Child && w.Handler == j.Reader.ID }) {
 			out = append(out, j.Reader.ID)

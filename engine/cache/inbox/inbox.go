@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inbox keeps what happens to objects between their passes: events of informers, the operator's own writes, rights that
-// were granted. A pass takes the entries of its key, and puts them back when it breaks off. Beside them lies what passes
+// Package inbox keeps what happens to objects between their reconciles: events of informers, the operator's own writes, rights that
+// were granted. A reconcile takes the entries of its key, and puts them back when it breaks off. Beside them lies what reconciles
 // remember of an object, and why they left it unfinished.
 package inbox
 
@@ -27,9 +27,9 @@ import (
 // Key is a key of the queue: an object's, or that of what runs for the resource as a whole.
 type Key = cache.ObjectName
 
-// Box is the inbox of one resource. M is what passes remember of an object. It works within a term of
+// Inbox is the inbox of one resource. M is the state that the process keeps of an object. It works within a term of
 // leadership; outside of one, only objects that leave are kept. Its methods may be called at any time by anybody.
-type Box[M any] struct {
+type Inbox[M any] struct {
 	owner Owner
 	lines lines
 	// ready is the standing of an object without open handlers.
@@ -51,7 +51,7 @@ type Box[M any] struct {
 	checkAt  time.Time
 }
 
-// Changes are the changes for a key since its last pass.
+// Changes are the changes for a key since its last reconcile.
 type Changes struct {
 	// Fresh: the object appeared after the first listing. This holds as long as the object lasts.
 	Fresh bool
@@ -67,10 +67,10 @@ type Changes struct {
 	Woken []breaker.Version
 }
 
-// Tombstone is an object that is gone, with what is remembered of it. Only its key's pass uses it.
+// Tombstone is an object that is gone, with what is remembered of it. Only its key's reconcile uses it.
 type Tombstone[M any] struct {
 	Object *cached.Object
-	// Memory is nil where no pass has seen the object.
+	// Memory is nil where no reconcile has seen the object.
 	Memory *M
 	// Doubt is the state of the confirmation of its deletion.
 	tombstone.Doubt
@@ -82,25 +82,25 @@ type Tombstone[M any] struct {
 
 // Owner is the resource of an inbox.
 type Owner interface {
-	// Keeps reports whether a deleted object gets a pass.
+	// Keeps reports whether a deleted object gets a reconcile.
 	Keeps(*cached.Object) bool
 	// Leaves reports whether a deleted object may live on with marks of the operator, out of sight. It must be quick.
 	Leaves(watch.Event) bool
 	// LogWait logs that a handler has waited for long, or does not wait any more.
 	LogWait(Wait)
-	// Echoed is called with the object as the last pass has left it, when its event comes, for which there is no pass. It must not
+	// Echoed is called with the object as the last reconcile has left it, when its event comes, for which there is no reconcile. It must not
 	// call the box.
 	Echoed(Key, *cached.Object)
 }
 
 // New returns an inbox outside of a term.
-func New[M any](owner Owner) *Box[M] {
-	b := &Box[M]{owner: owner, lines: lines{owner: owner}, ready: &stand{how: ops.Ready}, left: map[types.UID]*cached.Object{}}
+func New[M any](owner Owner) *Inbox[M] {
+	b := &Inbox[M]{owner: owner, lines: lines{owner: owner}, ready: &stand{how: ops.Ready}, left: map[types.UID]*cached.Object{}}
 	b.clear()
 	return b
 }
 
-func (b *Box[M]) clear() {
+func (b *Inbox[M]) clear() {
 	b.keys = map[Key]*state[M]{}
 	b.waiting = map[types.UID][]Key{}
 	b.refused = refusals{}
@@ -109,7 +109,7 @@ func (b *Box[M]) clear() {
 
 // Begin begins a term, whose keys go into q. What an earlier term remembered is void, for another process may
 // have worked since. Objects that left before the term are tombstones in it.
-func (b *Box[M]) Begin(q *queue.Queue[Key]) {
+func (b *Inbox[M]) Begin(q *queue.Queue[Key]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.keys {
@@ -131,7 +131,7 @@ func (b *Box[M]) Begin(q *queue.Queue[Key]) {
 }
 
 // leftLocked notes an event outside of a term, as far as it says which objects leave. The lock is held.
-func (b *Box[M]) leftLocked(ev watch.Event) {
+func (b *Inbox[M]) leftLocked(ev watch.Event) {
 	switch {
 	case ev.Kind != watch.Deleted:
 		delete(b.left, ev.UID) // it is back
@@ -141,7 +141,7 @@ func (b *Box[M]) leftLocked(ev watch.Event) {
 }
 
 // End ends the term, if there is one: no key is taken any more.
-func (b *Box[M]) End() {
+func (b *Inbox[M]) End() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue != nil {
@@ -155,7 +155,7 @@ func (b *Box[M]) End() {
 }
 
 // stateLocked returns the key's state, making it. The lock is held.
-func (b *Box[M]) stateLocked(key Key) *state[M] {
+func (b *Inbox[M]) stateLocked(key Key) *state[M] {
 	s, found := b.knownLocked(key)
 	if !found {
 		s = &state[M]{pending: &pending[M]{}}
@@ -165,7 +165,7 @@ func (b *Box[M]) stateLocked(key Key) *state[M] {
 }
 
 // knownLocked returns the key's state if there is one.
-func (b *Box[M]) knownLocked(key Key) (s *state[M], found bool) {
+func (b *Inbox[M]) knownLocked(key Key) (s *state[M], found bool) {
 	if s, found = b.keys[key]; found {
 		s.wake()
 	}
@@ -173,7 +173,7 @@ func (b *Box[M]) knownLocked(key Key) (s *state[M], found bool) {
 }
 
 // Seen takes an event of the resource's own objects.
-func (b *Box[M]) Seen(ev watch.Event) {
+func (b *Inbox[M]) Seen(ev watch.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue == nil {
@@ -208,7 +208,7 @@ func (b *Box[M]) Seen(ev watch.Event) {
 }
 
 // RelatedSeen takes an event of an object that is related to the key's by the relation of this number.
-func (b *Box[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
+func (b *Inbox[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, known := b.knownLocked(owner)
@@ -223,7 +223,7 @@ func (b *Box[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
 }
 
 // IndexSeen takes an event of an object that changes what an index has under a key that the owner has read.
-func (b *Box[M]) IndexSeen(owner Key, v breaker.Version) {
+func (b *Inbox[M]) IndexSeen(owner Key, v breaker.Version) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s, known := b.knownLocked(owner); known {
@@ -236,7 +236,7 @@ func (b *Box[M]) IndexSeen(owner Key, v breaker.Version) {
 }
 
 // Look has a key looked at.
-func (b *Box[M]) Look(key Key) {
+func (b *Inbox[M]) Look(key Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue != nil {
@@ -245,7 +245,7 @@ func (b *Box[M]) Look(key Key) {
 }
 
 // LookAll has the keys of a namespace looked at, or if it is empty, all that are known.
-func (b *Box[M]) LookAll(namespace string) {
+func (b *Inbox[M]) LookAll(namespace string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue == nil {
@@ -258,9 +258,9 @@ func (b *Box[M]) LookAll(namespace string) {
 	}
 }
 
-// Expect notes a write to an object that a pass over another one has made. One that no pass has seen yet comes
+// Expect notes a write to an object that a reconcile over another one has made. One that no reconcile has seen yet comes
 // with it.
-func (b *Box[M]) Expect(w Write) {
+func (b *Inbox[M]) Expect(w Write) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s, known := b.knownLocked(w.Key); known {
@@ -269,7 +269,7 @@ func (b *Box[M]) Expect(w Write) {
 }
 
 // Refused notes whether somebody was refused for lack of a right, or found no server, and returns whether that was so before.
-func (b *Box[M]) Refused(key Key, who string, refused bool) (before bool) {
+func (b *Inbox[M]) Refused(key Key, who string, refused bool) (before bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.refused.note(key, who, refused)
@@ -277,7 +277,7 @@ func (b *Box[M]) Refused(key Key, who string, refused bool) (before bool) {
 
 // Grant lets everybody who was refused try again at once, those first who were refused first: a right that had been missing
 // was given, or the server is back.
-func (b *Box[M]) Grant() {
+func (b *Inbox[M]) Grant() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue == nil {
@@ -290,8 +290,8 @@ func (b *Box[M]) Grant() {
 	})
 }
 
-// Departs reports whether an object of this UID is gone and not finalized yet. A pass may have it in hand.
-func (b *Box[M]) Departs(key Key, uid types.UID) bool {
+// IsDeleting reports whether an object of this UID is gone and not finalized yet. A reconcile may have it in hand.
+func (b *Inbox[M]) IsDeleting(key Key, uid types.UID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, known := b.keys[key]

@@ -1,19 +1,19 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package book keeps the book of one object: for each handler what it handled last, with which outcome, and what it
-// will do next. From the book and the current object it computes which handlers are due, and why. It is pure: the
+// Package progress keeps the progress of one object: for each handler what it handled last, with which outcome, and what it
+// will do next. From the progress and the current object it computes which handlers are due, and why. It is pure: the
 // engine brings the object and the time, and stores the result.
 //
 // A handler looks at its view: the essence of the object, or the fields that it names. The essence leaves out what
 // authors do not change, such as managedFields, the status and bookkeeping of tools. A handler is due when the
 // digest of its view differs from that in its entry, whoever changed the object: a person, another operator, or
-// another handler in the same pass. Entries are independent of each other.
+// another handler in the same reconcile. Entries are independent of each other.
 //
-// A book belongs to one object, by UID. A book that was copied or restored to another object is void. [Ledger]
-// opens a book from the memory of the process or from the state annotation, which holds it in compressed form, and
+// Progress belongs to one object, by UID. Progress that was copied or restored to another object is void. [Ledger]
+// opens progress from the memory of the process or from the state annotation, which holds it in compressed form, and
 // decides when storing it is worth a request.
-package book
+package progress
 
 import (
 	"hash/fnv"
@@ -28,10 +28,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Handler is a handler from the view of books.
+// Handler is a handler from the view of progress.
 type Handler struct {
 	*dsl.Handler
-	// Place is its place among the handlers, in their order. Its entry is there in most books, so that it need not be looked for.
+	// Place is its place among the handlers, in their order. Its entry is there in most progress, so that it need not be looked for.
 	Place int
 	// View is the handler's view.
 	View View
@@ -43,15 +43,13 @@ type Handler struct {
 	Secrets dsl.Secrets
 }
 
-// Book records what the handlers of one object have handled. The zero Book is for an object that was not handled
+// Progress records what the handlers of one object have handled. The zero Book is for an object that was not handled
 // yet. Methods return changed copies, which do not affect the original.
-type Book struct {
+type Progress struct {
 	// UID is the UID of the object.
 	UID types.UID
-	// Generation is the object's generation when the book was written; zero if it has none.
+	// Generation is the object's generation when the progress was written; zero if it has none.
 	Generation int64
-	// Counted: the book was written together with status.observedGeneration, and is void when that is newer.
-	Counted bool
 	// Known: the object was handled before.
 	Known bool
 
@@ -59,7 +57,7 @@ type Book struct {
 	// text is the text that was stored last. Essences that entries do not hold are read from it on demand, because
 	// as trees they are several times as large.
 	text string
-	// kept are the text's essences while the book is read; nil afterwards.
+	// kept are the text's essences while the progress is read; nil afterwards.
 	kept *sealed
 }
 
@@ -94,12 +92,12 @@ func (n named) entry() Entry {
 }
 
 // Entry returns a handler's entry, or the zero Entry.
-func (b Book) Entry(id string) (e Entry, found bool) { return b.entryAt(b.at(id, 0)) }
+func (b Progress) Entry(id string) (e Entry, found bool) { return b.entryAt(b.at(id, 0)) }
 
 // of is Entry for a handler whose place is known.
-func (b Book) of(h Handler) (e Entry, found bool) { return b.entryAt(b.at(h.ID, h.Place)) }
+func (b Progress) of(h Handler) (e Entry, found bool) { return b.entryAt(b.at(h.ID, h.Place)) }
 
-func (b Book) entryAt(at int) (e Entry, found bool) {
+func (b Progress) entryAt(at int) (e Entry, found bool) {
 	if at < 0 {
 		return Entry{}, false
 	}
@@ -107,7 +105,7 @@ func (b Book) entryAt(at int) (e Entry, found bool) {
 }
 
 // All yields the handlers' entries, by their ids.
-func (b Book) All() iter.Seq2[string, Entry] {
+func (b Progress) All() iter.Seq2[string, Entry] {
 	return func(yield func(string, Entry) bool) {
 		for _, n := range b.entries {
 			if !yield(n.id, n.entry()) {
@@ -117,8 +115,8 @@ func (b Book) All() iter.Seq2[string, Entry] {
 	}
 }
 
-// With returns the book with a handler's entry replaced.
-func (b Book) With(id string, e Entry) Book {
+// With returns the progress with a handler's entry replaced.
+func (b Progress) With(id string, e Entry) Progress {
 	at := b.at(id, 0)
 	if b.rests(at, e) {
 		return b
@@ -129,17 +127,17 @@ func (b Book) With(id string, e Entry) Book {
 }
 
 // rests reports whether the entry at an index equals this one and only says that its handler is at rest.
-func (b Book) rests(at int, e Entry) bool { return at >= 0 && b.entries[at].rests(e) }
+func (b Progress) rests(at int, e Entry) bool { return at >= 0 && b.entries[at].rests(e) }
 
-// Clone returns a book that shares no entry with b, for put.
-func (b Book) Clone() Book {
+// Clone returns progress that shares no entry with b, for put.
+func (b Progress) Clone() Progress {
 	b.entries = slices.Clone(b.entries)
 	return b
 }
 
-// put is [Book.With] in place, for the entry at an index; negative for a new one. It copies no other entry, so that the cost of a pass
+// put is [Progress.With] in place, for the entry at an index; negative for a new one. It copies no other entry, so that the cost of a reconcile
 // is linear in the number of handlers. No other Book may share the entries of b.
-func (b *Book) put(at int, id string, e Entry) {
+func (b *Progress) put(at int, id string, e Entry) {
 	if at >= 0 {
 		b.entries[at] = entryOf(id, e)
 	} else {
@@ -148,15 +146,15 @@ func (b *Book) put(at int, id string, e Entry) {
 }
 
 // at returns the index of a handler's entry; negative if there is none. It looks at the given place first.
-func (b Book) at(id string, place int) int {
+func (b Progress) at(id string, place int) int {
 	if place < len(b.entries) && b.entries[place].id == id {
 		return place
 	}
 	return slices.IndexFunc(b.entries, func(n named) bool { return n.id == id })
 }
 
-// Moved returns the book after the moment of a known deletion has changed.
-func (b Book) Moved(from, to string) Book {
+// Moved returns the progress after the moment of a known deletion has changed.
+func (b Progress) Moved(from, to string) Progress {
 	b.entries = slices.Clone(b.entries)
 	for i, n := range b.entries {
 		if e := n.entry(); e.Deletion == from {
@@ -167,7 +165,7 @@ func (b Book) Moved(from, to string) Book {
 	return b
 }
 
-// Moment is the state of an object for which a book is opened.
+// Moment is the state of an object for which progress is opened.
 type Moment struct {
 	Look *Look
 	// Generation is the object's generation; zero if it has none.
@@ -177,10 +175,10 @@ type Moment struct {
 	Partial bool
 }
 
-// Adapt updates a book that was read from an object to the current handlers, so that each has an entry for its
+// Adapt updates progress that was read from an object to the current handlers, so that each has an entry for its
 // current view. It is for the first time that a process sees the object. The error says that the old state is needed
-// and cannot be read; the book is complete without it.
-func (b Book) Adapt(handlers []Handler, m Moment) (Book, error) {
+// and cannot be read; the progress is complete without it.
+func (b Progress) Adapt(handlers []Handler, m Moment) (Progress, error) {
 	b = b.renamed(handlers)
 	out := b
 	out.entries, out.kept = nil, nil
@@ -191,8 +189,8 @@ func (b Book) Adapt(handlers []Handler, m Moment) (Book, error) {
 	return out, b.kept.unreadable()
 }
 
-// renamed returns the book with the entries of handlers' earlier ids under their current ids.
-func (b Book) renamed(handlers []Handler) Book {
+// renamed returns the progress with the entries of handlers' earlier ids under their current ids.
+func (b Progress) renamed(handlers []Handler) Progress {
 	for _, h := range handlers {
 		for _, was := range h.Was {
 			e, found := b.Entry(was)
@@ -205,9 +203,9 @@ func (b Book) renamed(handlers []Handler) Book {
 	return b
 }
 
-// older reports whether the book may have been restored together with an old state of the object: the object has
-// changed since the book was written, and still all handlers have handled exactly this state.
-func (b Book) older(handlers []Handler, m Moment) bool {
+// older reports whether the progress may have been restored together with an old state of the object: the object has
+// changed since the progress was written, and still all handlers have handled exactly this state.
+func (b Progress) older(handlers []Handler, m Moment) bool {
 	if b.Generation == 0 || b.Generation >= m.Generation || m.Partial {
 		return false
 	}
@@ -218,7 +216,7 @@ func (b Book) older(handlers []Handler, m Moment) bool {
 }
 
 // adapted returns one handler's updated entry.
-func (b Book) adapted(h Handler, m Moment, older bool) Entry {
+func (b Progress) adapted(h Handler, m Moment, older bool) Entry {
 	e, found := b.of(h)
 	if !h.Stores() {
 		return e.unstored(h)
@@ -251,7 +249,7 @@ func (e Entry) unstored(h Handler) Entry {
 }
 
 // moved returns the entry of a handler whose view is different from when the entry was written.
-func (b Book) moved(e Entry, h Handler, m Moment) Entry {
+func (b Progress) moved(e Entry, h Handler, m Moment) Entry {
 	tree, whole, fields := b.kept.openOnce(m.Look).of(h.ID)
 	switch {
 	case e.Unmet != "": // what changes when its when holds cannot be known from another view
@@ -270,11 +268,8 @@ func (b Book) moved(e Entry, h Handler, m Moment) Entry {
 	return e
 }
 
-// Passed reports whether status.observedGeneration is newer than the book, so that the book is void.
-func (b Book) Passed(observed int64) bool { return b.Counted && b.Generation < observed }
-
-// Stored returns the book for keeping in memory after it was stored: its essences are in the text.
-func (b Book) Stored(text string) Book {
+// Stored returns the progress for keeping in memory after it was stored: its essences are in the text.
+func (b Progress) Stored(text string) Progress {
 	b.text, b.Known = text, b.Known || text != ""
 	b.entries = slices.Clone(b.entries)
 	for i, n := range b.entries {
@@ -286,10 +281,10 @@ func (b Book) Stored(text string) Book {
 }
 
 // Text returns the text that was stored last.
-func (b Book) Text() string { return b.text }
+func (b Progress) Text() string { return b.text }
 
 // Mark identifies what is worth storing; empty if there is nothing.
-func (b Book) Mark(handlers []Handler) string {
+func (b Progress) Mark(handlers []Handler) string {
 	return b.sum(handlers, func(h Handler, e Entry) []string {
 		t := e.lastingTry(h)
 		return []string{
@@ -301,7 +296,7 @@ func (b Book) Mark(handlers []Handler) string {
 }
 
 // sum returns a checksum of parts of the entries that are worth storing; empty if there are none.
-func (b Book) sum(handlers []Handler, parts func(Handler, Entry) []string) string {
+func (b Progress) sum(handlers []Handler, parts func(Handler, Entry) []string) string {
 	hash, some := fnv.New64a(), false
 	for _, h := range handlers {
 		e, found := b.of(h)
@@ -330,7 +325,7 @@ func worth(h Handler, e Entry) bool {
 }
 
 // Outcomes is Mark without the numbers of attempts: it identifies what handlers have finished or begun.
-func (b Book) Outcomes(handlers []Handler) string {
+func (b Progress) Outcomes(handlers []Handler) string {
 	return b.sum(handlers, func(h Handler, e Entry) []string {
 		var out []string
 		if e.Handled != "" {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"cmp"
@@ -17,17 +17,17 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/machine"
 )
 
-// Job is a handler with a cause in a pass.
-type Job struct {
-	Reader book.Handler
+// Attempt is a handler with a cause in a reconcile.
+type Attempt struct {
+	Reader progress.Handler
 	Cause  dsl.Cause
-	// Entry is the handler's in the book as the pass found it, begun for the cause. Record is its try, as far as it
+	// Entry is the handler's in the progress as the reconcile found it, begun for the cause. Record is its try, as far as it
 	// has come.
-	Entry  book.Entry
-	Record book.Record
+	Entry  progress.Entry
+	Record progress.Record
 	// At is the time from its object for which the handler runs; zero for none.
 	At time.Time
-	// Wants is what the handler asked for in this pass. Again is when it asks to run again, nil for nothing.
+	// Wants is what the handler asked for in this reconcile. Again is when it asks to run again, nil for nothing.
 	Wants *dsl.Patch
 	Again *time.Duration
 	// Failed is the error of a sub-handler that failed in its attempt, nil for none.
@@ -36,7 +36,7 @@ type Job struct {
 	Machine *machine.Result
 	// Saw and Left are digests of the handler's view, before it ran and with its own changes.
 	Saw, Left string
-	// Ran: it ran in this pass. Voided: what it did was not written, and it runs again. Refused: the server did not take what it
+	// Ran: it ran in this reconcile. Voided: what it did was not written, and it runs again. Refused: the server did not take what it
 	// wants.
 	Ran, Voided, Refused bool
 	// Soon: it is run again because it asked for that at once. Slowed: it asks for that again, and has to wait.
@@ -47,42 +47,40 @@ type Job struct {
 	Offers bool
 	// Barred: it comes after a handler that has failed for good in the object's deletion and lets the object go, so it runs no more.
 	Barred bool
-	// Blind: it ran before the whole object was read, and fields that the cache does not show may have changed in between.
-	Blind bool
 }
 
 // Begin returns the job of a handler that is to run for a cause.
-func Begin(r book.Handler, c dsl.Cause, e book.Entry, f book.Facts) *Job {
-	j := &Job{Reader: r, Cause: c, Entry: e.Begin(c, f)}
+func Begin(r progress.Handler, c dsl.Cause, e progress.Entry, f progress.Facts) *Attempt {
+	j := &Attempt{Reader: r, Cause: c, Entry: e.Begin(c, f)}
 	j.Record = j.Entry.Try
 	return j
 }
 
 // Holds reports whether an object is, in what the handler looks at, as it was when it ran, or as it left it.
-func (j *Job) Holds(at *book.Look) bool {
+func (j *Attempt) Holds(at *progress.Look) bool {
 	digest := at.Digest(j.Reader.View)
 	return digest == j.Saw || digest == j.Left
 }
 
 // Asks reports whether the handler wants anything of the object.
-func (j *Job) Asks() bool { return j.Wants != nil && !j.Wants.Empty() }
+func (j *Attempt) Asks() bool { return j.Wants != nil && !j.Wants.Empty() }
 
 // Through reports whether the handler is done, and not because it has failed for good.
-func (j *Job) Through() bool { return j.Record.Done && !j.Record.Failed }
+func (j *Attempt) Through() bool { return j.Record.Done && !j.Record.Failed }
 
-// Void takes back what the handler did, as far as the book knows, and returns its entry.
-func (j *Job) Void() book.Entry {
+// Void takes back what the handler did, as far as the progress knows, and returns its entry.
+func (j *Attempt) Void() progress.Entry {
 	e := j.Entry.WithoutEffect()
 	j.Wants, j.Ran, j.Voided, j.Record = nil, false, true, e.Try
 	return e
 }
 
-// Jobs are those of a pass, in the order of their handlers; each handler has one at most.
-type Jobs []*Job
+// Attempts are those of a reconcile, in the order of their handlers; each handler has one at most.
+type Attempts []*Attempt
 
-// Of returns what a handler has to do, nil when nothing, or when the pass has not come to it.
-func (js Jobs) Of(r book.Handler) *Job {
-	i, found := slices.BinarySearchFunc(js, r.Place, func(j *Job, place int) int { return cmp.Compare(j.Reader.Place, place) })
+// Of returns what a handler has to do, nil when nothing, or when the reconcile has not come to it.
+func (js Attempts) Of(r progress.Handler) *Attempt {
+	i, found := slices.BinarySearchFunc(js, r.Place, func(j *Attempt, place int) int { return cmp.Compare(j.Reader.Place, place) })
 	for ; found && i < len(js); i++ {
 		if js[i].Reader.Handler == r.Handler {
 			return js[i]
@@ -92,12 +90,12 @@ func (js Jobs) Of(r book.Handler) *Job {
 }
 
 // Through reports whether all are.
-func (js Jobs) Through() bool {
-	return !slices.ContainsFunc(js, func(j *Job) bool { return !j.Through() })
+func (js Attempts) Through() bool {
+	return !slices.ContainsFunc(js, func(j *Attempt) bool { return !j.Through() })
 }
 
 // Asking are those whose handlers want something of the object.
-func (js Jobs) Asking() (out Jobs) {
+func (js Attempts) Asking() (out Attempts) {
 	for _, j := range js {
 		if j.Asks() {
 			out = append(out, j)
@@ -106,14 +104,14 @@ func (js Jobs) Asking() (out Jobs) {
 	return out
 }
 
-// AskedBy reports whether these are the handlers that want something of the object, and there is one.
-func (js Jobs) AskedBy(handlers []*dsl.Handler) bool {
+// askedBy reports whether these are the handlers that want something of the object, and there is one.
+func (js Attempts) askedBy(handlers []*dsl.Handler) bool {
 	asking := js.Asking()
 	return len(asking) == 1 && len(handlers) == 1 && asking[0].Reader.Handler == handlers[0]
 }
 
-// Turns says how the handlers fare that have something to do in a pass before a job.
-func (js Jobs) Turns(before *Job) []collision.Turn {
+// Turns says how the handlers fare that have something to do in a reconcile before a job.
+func (js Attempts) Turns(before *Attempt) []collision.Turn {
 	out := make([]collision.Turn, 0, len(js))
 	for _, j := range js {
 		if j != before {
@@ -125,12 +123,12 @@ func (js Jobs) Turns(before *Job) []collision.Turn {
 	return out
 }
 
-// ManyFailures is the failed attempt from which on a handler is said to fail where its object is looked
+// manyFailures is the failed attempt from which on a handler is said to fail where its object is looked
 // at: the first ones are often over in a moment.
-const ManyFailures = 3
+const manyFailures = 3
 
 // Fails reports whether a record is that of a handler that failed for good, or many times, itself or by a sub-handler.
-func Fails(r book.Record) bool { return r.Failed || !r.Done && r.Worst() >= ManyFailures }
+func Fails(r progress.Record) bool { return r.Failed || !r.Done && r.Worst() >= manyFailures }
 
 // complaint says, for an Event, why the handler fails and what becomes of the object. Gone: the object is gone from
 // sight, and nothing holds it.
@@ -149,20 +147,20 @@ func (a Attempted) complaint(gone bool) (reason, note string) {
 	return reason, note
 }
 
-// Record is a handler's as the pass leaves it; the entry is its in the book. Progress of one that has nothing to do any
+// Record is a handler's as the reconcile leaves it; the entry is its in the progress. Progress of one that has nothing to do any
 // more is over, but not that it failed for good.
-func (js Jobs) Record(r book.Handler, e book.Entry) book.Record {
+func (js Attempts) Record(r progress.Handler, e progress.Entry) progress.Record {
 	if j := js.Of(r); j != nil {
 		return j.Record
 	}
 	if e.Try.Failed || e.FailedFor == "" {
-		return book.Record{Failed: e.Try.Failed, Message: e.Try.Message}
+		return progress.Record{Failed: e.Try.Failed, Message: e.Try.Message}
 	}
-	return book.Record{Failed: true, Message: "it failed for good"}
+	return progress.Record{Failed: true, Message: "it failed for good"}
 }
 
-// stand is how the pass leaves its object with these handlers, and why. Held: its deletion waits.
-func (p *pass) stand(st State, readers []book.Handler, held bool) ops.Stand {
+// stand is how the reconcile leaves its object with these handlers, and why. Held: its deletion waits.
+func (p *run) stand(st State, readers []progress.Handler, held bool) ops.Stand {
 	out := ops.Stand{Standing: ops.Ready}
 	for _, reader := range readers {
 		open := p.unfinished(st, reader)
@@ -189,7 +187,7 @@ func (p *pass) stand(st State, readers []book.Handler, held bool) ops.Stand {
 }
 
 // unfinished says why a handler is not through; its standing is empty where it is, or has nothing to do.
-func (p *pass) unfinished(st State, reader book.Handler) ops.Open {
+func (p *run) unfinished(st State, reader progress.Handler) ops.Open {
 	r, out := st.Jobs.Record(reader, p.ledger.Entry(reader)), ops.Open{Handler: reader.ID, Standing: ops.Failing}
 	blind := p.memory.Filters.Of(reader.Handler)
 	switch {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"cmp"
@@ -31,8 +31,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// Run runs one pass over a key: it reads, decides, runs handlers, writes, and returns when the key is due next.
-func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error) {
+// Run runs one reconcile over a key: it reads, decides, runs handlers, writes, and returns when the key is due next.
+func (s *Controller) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error) {
 	if IsSchedule(key) {
 		if h := s.scheduleOf(key); h != nil {
 			return s.runSchedule(ctx, key, *h)
@@ -45,13 +45,13 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 			return queue.Next{}, err
 		}
 	}
-	t := s.Box.Take(key)
+	t := s.Inbox.Take(key)
 	defer t.Close()
 	if s.Host.IsKey(key.Namespace, key.Name) {
 		t.Handled()
 		return queue.Next{}, nil
 	}
-	t.Memory = t.Memory.Expecting(t.Expected, t.Awaited)
+	t.Memory = t.Memory.expecting(t.Expected, t.Awaited)
 	defer t.Memory.Sleep()
 	var next queue.Next
 	var late error
@@ -67,7 +67,7 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 		s.Daemons.Pause(key)
 		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: Paused, Detail: halt.String()})
 		if _, there := s.Own.Get(key); !there {
-			s.Box.Finished(key, ops.Stand{}) // what is gone is not ready
+			s.Inbox.Finished(key, ops.Stand{}) // what is gone is not ready
 		}
 		return next, nil
 	}
@@ -75,7 +75,7 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 	if share == nil {
 		t.Short()
 		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: MemoryShort})
-		return next, cmp.Or(late, ErrShort)
+		return next, cmp.Or(late, errShort)
 	}
 	defer share.Return()
 	next, err := s.runLiving(ctx, key, t, next, share)
@@ -83,7 +83,7 @@ func (s *Site) Run(ctx context.Context, key cache.ObjectName) (queue.Next, error
 }
 
 // runLiving is Run for the object that the cache has under the key. Next is when the key is due for objects that are gone.
-func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, next queue.Next, share *children.Share) (queue.Next, error) {
+func (s *Controller) runLiving(ctx context.Context, key cache.ObjectName, t *Batch, next queue.Next, share *children.Share) (queue.Next, error) {
 	current := t.Memory.CaughtUp(ctx, s.Host.Read) // asked before the read, which is then no older than that
 	object, version, err := s.read(ctx, key)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	}
 	if s.Own.Leaves(key.Namespace) {
 		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: ScopeLeft})
-		return next.Sooner(feed.ListingLook, queue.Due), nil // what came up stays, should the namespace come back
+		return next.Sooner(source.ListingLook, queue.Due), nil // what came up stays, should the namespace come back
 	}
 	if current {
 		t.Unpark()
@@ -103,7 +103,7 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	m := t.Memory
 	if m == nil || m.UID != object.GetUID() {
 		m.Gone()
-		m, current = NewMemory(object.GetUID()).Expecting(t.Expected, nil), !slices.ContainsFunc(t.Expected, func(w inbox.Write) bool {
+		m, current = newMemory(object.GetUID()).expecting(t.Expected, nil), !slices.ContainsFunc(t.Expected, func(w inbox.Write) bool {
 			return w.UID == object.GetUID()
 		})
 	}
@@ -138,22 +138,22 @@ func (s *Site) runLiving(ctx context.Context, key cache.ObjectName, t *Turn, nex
 	return p.finish(t, p.run(ctx, next))
 }
 
-// run is a pass once its object is known. It is due at next for other objects of its key.
-func (p *pass) run(ctx context.Context, next queue.Next) Result {
+// ongoing is a reconcile once its object is known. It is due at next for other objects of its key.
+func (p *run) run(ctx context.Context, next queue.Next) Result {
 	defer p.indexes.Keep(false)
 	st, err := p.observe(ctx, next)
 	if err == nil {
 		st, err = p.handle(ctx, st)
 	}
 	if errors.Is(err, patch.ErrGone) {
-		out := p.result(st, nil) // the next pass finds out what became of it
+		out := p.result(st, nil) // the next reconcile finds out what became of it
 		out.Vanished = true
 		return out
 	}
 	if err == nil {
-		st, err = p.sweep(ctx, st)
+		st, err = p.prune(ctx, st)
 	}
-	var v verdict
+	var v change
 	if err == nil {
 		st, v = p.settle(p.keepConditions(ctx, st))
 		st, v, err = p.write(ctx, st, v)
@@ -164,8 +164,8 @@ func (p *pass) run(ctx context.Context, next queue.Next) Result {
 	return p.remember(st, v)
 }
 
-// finish ends the turn of a pass, and returns when the key is due next.
-func (p *pass) finish(t *Turn, out Result) (queue.Next, error) {
+// finish ends the turn of a reconcile, and returns when the key is due next.
+func (p *run) finish(t *Batch, out Result) (queue.Next, error) {
 	p.Observer.Passed(p, out)
 	if out.Err != nil {
 		t.Event = ""                          // handlers that are not through with it have it in their entries
@@ -180,33 +180,33 @@ func (p *pass) finish(t *Turn, out Result) (queue.Next, error) {
 	return out.Due, nil
 }
 
-// openLiving opens the pass over an object that lives, once marks of earlier names are moved. The pass is nil where the object is
+// openLiving opens the reconcile over an object that lives, once marks of earlier names are moved. The reconcile is nil where the object is
 // gone meanwhile.
-func (s *Site) openLiving(ctx context.Context, in Input, m *Memory) (*pass, error) {
+func (s *Controller) openLiving(ctx context.Context, in Input, m *ObjectState) (*run, error) {
 	object, err := s.renamed(ctx, in.Key, in.Object, m)
 	if err != nil || object == nil {
 		return nil, err
 	}
-	object = s.renewed(ctx, in.Key, object, m)
-	in.Object, in.Deletion = object, book.Deletion(object, false)
-	if in.Number, err = s.observed(ctx, in.Key, object, m); err != nil {
+	if object, err = s.takenOver(ctx, in.Key, object, m); err != nil || object == nil {
 		return nil, err
 	}
+	object = s.renewed(ctx, in.Key, object, m)
+	in.Object, in.Deletion = object, progress.Deletion(object, false)
 	p := s.open(in, m)
 	s.Machines.Note(in.Key, object)
 	return p, nil
 }
 
-// open opens a pass: the object's book, and what is known of its children, related objects and indexes.
-func (s *Site) open(in Input, m *Memory) *pass {
-	p := &pass{Site: s, Input: in, memory: m}
+// open opens a reconcile: the object's progress, and what is known of its children, related objects and indexes.
+func (s *Controller) open(in Input, m *ObjectState) *run {
+	p := &run{Controller: s, Input: in, memory: m}
 	rules := &s.Rules.Ledger
 	if in.resourceWide() {
 		rules = &s.Rules.Schedules
 	}
 	st := p.begin()
-	p.ledger = book.Open(rules, &m.Ledger, book.Subject{
-		Object: in.Object, Deletion: in.Deletion, First: !m.Seen, Fresh: in.Changes.Fresh, Generation: s.Own.KeepsGeneration() && !in.resourceWide(), Number: in.Number,
+	p.ledger = progress.Open(rules, &m.Ledger, progress.Subject{
+		Object: in.Object, Deletion: in.Deletion, First: !m.Seen, Fresh: in.Changes.Fresh,
 		StatusCounts: !s.Own.Resource().Status, Now: in.Now,
 	}, st.Look, p)
 	if !in.resourceWide() && len(p.Rules.Told) > 0 {
@@ -225,11 +225,11 @@ func (s *Site) open(in Input, m *Memory) *pass {
 	return p
 }
 
-// begin is the state in which a pass begins.
-func (p *pass) begin() State { return State{Draft: DraftOf(p.Object), Known: p.Object} }
+// begin is the state in which a reconcile begins.
+func (p *run) begin() State { return State{Draft: draftOf(p.Object), Known: p.Object} }
 
-// result is what came of the pass. The error is why it could not be finished.
-func (p *pass) result(st State, err error) Result {
+// result is what came of the reconcile. The error is why it could not be finished.
+func (p *run) result(st State, err error) Result {
 	due := st.Due
 	if p.filters.due.After > 0 {
 		due = due.Sooner(p.filters.due.After, p.filters.due.Class)
@@ -240,8 +240,8 @@ func (p *pass) result(st State, err error) Result {
 	}
 }
 
-// awaitsChild reports whether the pass has to wait for a child that is on the server, and that no cache shows.
-func (p *pass) awaitsChild(ctx context.Context) (bool, error) {
+// awaitsChild reports whether the reconcile has to wait for a child that is on the server, and that no cache shows.
+func (p *run) awaitsChild(ctx context.Context) (bool, error) {
 	found, err := p.family.Find(ctx)
 	if note := p.heldNote(err); note != nil {
 		p.Observer.say(p, *note)
@@ -250,35 +250,18 @@ func (p *pass) awaitsChild(ctx context.Context) (bool, error) {
 }
 
 // finalizer reports whether the object has the operator's finalizer.
-func (p *pass) finalizer() bool { return slices.ContainsFunc(p.Object.GetFinalizers(), p.ownFinalizer) }
+func (p *run) finalizer() bool { return slices.ContainsFunc(p.Object.GetFinalizers(), p.ownFinalizer) }
 
 // ownFinalizer reports whether a finalizer is the operator's, under its name or an earlier one.
-func (p *pass) ownFinalizer(f string) bool {
+func (p *run) ownFinalizer(f string) bool {
 	return f == p.Rules.Finalizer || slices.Contains(p.Rules.Earlier, f)
 }
 
 // Log returns the log for what happens to the object.
-func (p *pass) Log() logr.Logger { return p.logOf(p.Input, attempt.About{}) }
-
-// observed returns what status.observedGeneration says. Where this version keeps elsewhere what was handled, the field is asked
-// once, and read from the server where the cache lacks it.
-func (s *Site) observed(ctx context.Context, key cache.ObjectName, object *unstructured.Unstructured, m *Memory) (n book.Number, err error) {
-	keeps := s.Own.KeepsGeneration()
-	if !s.Rules.Ledger.Stores || !keeps && (m.Ledger.Known() || !book.HasMarker(object, s.Writer.Markers)) {
-		return n, nil
-	}
-	if s.Rules.Spec.Cache == dsl.CacheMetadata {
-		if object, err = s.Writer.Live(ctx, key, object.GetUID()); err != nil {
-			return n, err
-		}
-	}
-	n.Value, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
-	n.Own = n.Value > 0 && book.HasMarker(object, s.Writer.Markers)
-	return n, nil
-}
+func (p *run) Log() logr.Logger { return p.logOf(p.Input, attempt.About{}) }
 
 // woken begins the pass on the engine's trail, woken by what has come up.
-func (p *pass) woken() *breaker.Walk {
+func (p *run) woken() *breaker.Walk {
 	m, uid := p.memory, p.Object.GetUID()
 	m.Woken = m.Woken.Next(p.Changes.Woken)
 	about := breaker.Subject{
@@ -290,7 +273,7 @@ func (p *pass) woken() *breaker.Walk {
 	return p.Trail.Begin(about)
 }
 
-// How many times as much memory as its object's JSON a pass takes: as trees, and for what handlers may make of it where that is
+// How many times as much memory as its object's JSON a reconcile takes: as trees, and for what handlers may make of it where that is
 // not known yet.
 const (
 	asTrees   = 8
@@ -298,16 +281,16 @@ const (
 )
 
 // logOf returns the log for what happens to an object.
-func (s *Site) logOf(in Input, about attempt.About) logr.Logger {
+func (s *Controller) logOf(in Input, about attempt.About) logr.Logger {
 	if !in.resourceWide() {
 		about.Key = in.Key
 	}
 	return about.Log(s.Observer.Log)
 }
 
-// share takes the memory that a pass over a key's object takes. It is nil where other passes hold too much: the key is queued when
+// share takes the memory that a reconcile over a key's object takes. It is nil where other reconciles hold too much: the key is queued when
 // they have returned it.
-func (s *Site) share(key cache.ObjectName, m *Memory) *children.Share {
+func (s *Controller) share(key cache.ObjectName, m *ObjectState) *children.Share {
 	bytes := 0
 	if o, found := s.Own.Get(key); found {
 		if bytes = asUnknown * o.Length(); m != nil && m.Seen {
@@ -315,11 +298,11 @@ func (s *Site) share(key cache.ObjectName, m *Memory) *children.Share {
 		}
 	}
 	who := children.Who{Resource: s.Rules.Resource, Namespace: key.Namespace, Name: key.Name}
-	return s.Budget.Take(who, bytes, func() { s.Box.Look(key) })
+	return s.Budget.Take(who, bytes, func() { s.Inbox.Look(key) })
 }
 
 // read returns the object, nil when it is gone, and what the cache has of it.
-func (s *Site) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, *cached.Object, error) {
+func (s *Controller) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, *cached.Object, error) {
 	version, found := s.Own.Get(key)
 	if !found {
 		return nil, nil, nil
@@ -334,7 +317,7 @@ func (s *Site) read(ctx context.Context, key cache.ObjectName) (*unstructured.Un
 	return object, version, nil
 }
 
-// passRefused notes how a request of the pass itself ended.
-func (s *Site) passRefused(key cache.ObjectName, err error) {
+// passRefused notes how a request of the reconcile itself ended.
+func (s *Controller) passRefused(key cache.ObjectName, err error) {
 	s.Host.Refused(key, Itself, err)
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package feed brings in the objects of one resource. A [Feed] finds the resource that the API server serves under a name (its
+// Package source brings in the objects of one resource. A [Source] finds the resource that the API server serves under a name (its
 // [Location]), checks the rights that the engine needs for it (access), and keeps one informer for each namespace in scope
 // (informers), which others read (its [Reader]). It recovers without a restart when a CRD is created, a right is granted or
 // another version is served. A fault stays within its feed.
@@ -9,7 +9,7 @@
 // A [Factory] makes the feeds of an operator, and watches namespaces and CRDs for all of them where one needs that. A [Scope]
 // is the set of namespaces that the operator works in. A [Health] keeps the state of a feed, and logs once when it becomes
 // degraded and once when it is well again.
-package feed
+package source
 
 import (
 	"context"
@@ -31,7 +31,7 @@ import (
 type Cluster struct {
 	// Catalog says what is served and allowed, Metadata reads CRDs, Watches has the informers, and Scope
 	// the namespaces.
-	Catalog  *catalog.Catalog
+	Catalog  *discovery.Catalog
 	Metadata metadata.Interface
 	Watches  *watch.Set
 	Scope    *Scope
@@ -56,10 +56,9 @@ type Settings struct {
 	// Log gets when the feed begins to be degraded and when it is well again. Optional.
 	Log logr.Logger
 
-	// Patches is true if the engine itself writes to the objects, ObservedGeneration if it writes
-	// status.observedGeneration (see [Feed.KeepsGeneration]), and Gets if it reads single objects, as to confirm
+	// Patches is true if the engine itself writes to the objects, and Gets if it reads single objects, as to confirm
 	// deletions. Requests of handlers do not count. Default to false.
-	Patches, ObservedGeneration, Gets bool
+	Patches, Gets bool
 }
 
 // Handler takes the events of a feed, those of one object in order. It must be quick and must not wait for the feed.
@@ -78,9 +77,9 @@ type Steps interface {
 	Absent(ctx context.Context)
 }
 
-// Feed brings the objects of one resource in. [Feed.Run] does the work; the other methods may be called at
+// Source brings the objects of one resource in. [Source.Run] does the work; the other methods may be called at
 // any time by any number of goroutines.
-type Feed struct {
+type Source struct {
 	*Location
 	*Reader
 	access *access
@@ -88,27 +87,27 @@ type Feed struct {
 }
 
 // New returns a feed that is not running yet.
-func New(c Cluster, s Settings) *Feed {
-	wake, at, health := make(chan struct{}, 1), &Location{name: s.Name, kind: s.Kind}, NewHealth(s.Log)
+func New(c Cluster, s Settings) *Source {
+	wake, at, health := make(chan struct{}, 1), &Location{name: s.Name, kind: s.Kind}, newHealth(s.Log)
 	opened := &informers{at: at, watches: c.Watches, source: s.Source, handler: s.Handler, by: map[string]*informer{}}
-	f := &Feed{
+	f := &Source{
 		Location: at,
 		Reader:   &Reader{at: at, informers: opened, health: health, scope: c.Scope},
 		access:   newAccess(at, opened, c.Catalog, s, wake),
 	}
 	f.runner = &runner{
 		Reader: f.Reader, settings: s, access: f.access, wake: wake, cluster: c,
-		locator: &locator{at: at, catalog: c.Catalog, generation: s.ObservedGeneration, log: s.Log},
+		locator: &locator{at: at, catalog: c.Catalog},
 		crd:     &definition{of: at, metadata: c.Metadata},
 	}
 	return f
 }
 
 // Run keeps the feed going until ctx ends, and closes its informers then.
-func (f *Feed) Run(ctx context.Context) { f.runner.run(ctx) }
+func (f *Source) Run(ctx context.Context) { f.runner.run(ctx) }
 
 // Nudge makes the feed look again soon. It never blocks.
-func (f *Feed) Nudge() { signal(f.runner.wake) }
+func (f *Source) Nudge() { signal(f.runner.wake) }
 
 // signal sends to a channel unless that is full.
 func signal(to chan<- struct{}) {
@@ -120,14 +119,14 @@ func signal(to chan<- struct{}) {
 
 // WatchChanged handles a change of the state of an informer of this resource: if it may be the feed's, the feed takes a step. It
 // never blocks.
-func (f *Feed) WatchChanged(gvr schema.GroupVersionResource) {
+func (f *Source) WatchChanged(gvr schema.GroupVersionResource) {
 	if f.Serves(gvr) || f.Known() && f.informers.awaits(gvr) {
 		f.Nudge()
 	}
 }
 
 // CRDChanged handles an event of any CRD: other resources may be served now, so the feed takes a step. It never blocks.
-func (f *Feed) CRDChanged(ev watch.Event) {
+func (f *Source) CRDChanged(ev watch.Event) {
 	f.runner.crd.seen(ev)
 	f.Nudge()
 }
@@ -135,18 +134,17 @@ func (f *Feed) CRDChanged(ev watch.Event) {
 // Suspect is called when a request of the engine for an object of the namespace was refused. The feed checks its rights, shows the
 // missing ones, and finds out when they are granted. Further refusals cause no check for a moment: there may be one for each
 // object.
-func (f *Feed) Suspect(namespace string) {
+func (f *Source) Suspect(namespace string) {
 	if of, watched := f.informers.covers(namespace); watched && f.access.suspect(of) {
 		f.Nudge()
 	}
 }
 
-// Verbs are those that the engine itself uses on the resource, as in "list" and "patch status". It is not known before [Location.Known]
-// whether the resource has a status of its own; until then it counts as if it had.
-func (f *Feed) Verbs() []string { return f.access.verbs() }
+// Verbs are those that the engine itself uses on the resource, as in "list".
+func (f *Source) Verbs() []string { return slices.Clone(f.access.verbs) }
 
 // Asks reports whether the feed itself checks a right. The empty namespace stands for all in scope.
-func (f *Feed) Asks(r rbac.Rule) bool {
+func (f *Source) Asks(r rbac.Rule) bool {
 	verb := strings.TrimSpace(r.Verb + " " + r.Subresource)
 	if !f.Known() || f.Resource().GVR.GroupResource() != (schema.GroupResource{Group: r.Group, Resource: r.Resource}) || !slices.Contains(f.Verbs(), verb) {
 		return false

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pass
+package reconcile
 
 import (
 	"context"
@@ -23,16 +23,16 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/daemon"
 )
 
-// Site is what a resource offers its passes. Package engine makes one for each resource. All fields are required. Its methods may
+// Controller is what a resource offers its reconciles. Package engine makes one for each resource. All fields are required. Its methods may
 // be called by any number of goroutines, but for one key by one at a time.
-type Site struct {
+type Controller struct {
 	Rules    Rules
 	Host     Host
 	Observer *Observer
 
-	// Own is the feed of the resource's objects, and Box keeps what comes up for them between passes.
-	Own *feed.Feed
-	Box *inbox.Box[Memory]
+	// Own is the feed of the resource's objects, and Box keeps what comes up for them between reconciles.
+	Own   *source.Source
+	Inbox *inbox.Inbox[ObjectState]
 	// Family, Relations, Indexes, Daemons, Machines and Tombstones serve the resource's objects with their children, related
 	// objects, indexes, daemons and state machines, and find out what became of objects that are gone.
 	Family     *children.Family
@@ -45,10 +45,10 @@ type Site struct {
 	// Writer writes to the resource's objects, and Others reaches others for handlers.
 	Writer *Writer
 	Others *ClientSettings
-	// Running are the passes that run, and Subhandlers what sub-handlers need.
+	// Running are the reconciles that run, and Subhandlers what sub-handlers need.
 	Running     *Running
 	Subhandlers attempt.SubhandlerSettings
-	// Trail knows which writes woke which passes, and Budget is the memory that all passes share.
+	// Trail knows which writes woke which passes, and Budget is the memory that all reconciles share.
 	Trail  *breaker.Trail
 	Budget *children.Budget
 	// Pauses knows what is paused.
@@ -57,7 +57,7 @@ type Site struct {
 	Memo *dsl.Memo
 }
 
-// Host is what passes ask of the process in which they run, for their resource.
+// Host is what reconciles ask of the process in which they run, for their resource.
 type Host interface {
 	attempt.Errors
 	// Held is the fence: it reports whether writes may leave the process. While that is in doubt, it waits.
@@ -69,9 +69,9 @@ type Host interface {
 	IsKey(namespace, name string) bool
 	// Read reads an object from the API server. It is nil where the answer says that the object is gone.
 	Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error)
-	// Refused notes how a handler of an object ended, or a request of the pass itself ([Itself]): whether a right was missing, or
+	// Refused notes how a handler of an object ended, or a request of the reconcile itself ([Itself]): whether a right was missing, or
 	// the API server.
 	Refused(key cache.ObjectName, handler string, err error)
-	// Announce makes the passes over an object wait for a write to it by the pass over another one.
+	// Announce makes the reconciles over an object wait for a write to it by the reconcile over another one.
 	Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
 }
