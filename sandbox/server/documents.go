@@ -70,25 +70,42 @@ type written struct {
 // published has the OpenAPI documents that were asked for, by their paths.
 type published struct {
 	mu        sync.Mutex
-	documents map[string]*written
+	documents map[string]*publication
 }
 
-// get returns a document, which is encoded once while its hash stays. Encoding takes up to a second.
+// publication is the newest form of one document. Each has a lock of its own: encoding the document of version 2 takes
+// seconds on a busy machine, and clients that want another one need not wait for it.
+type publication struct {
+	mu     sync.Mutex
+	newest *written
+}
+
+// get returns a document, which is encoded once while its hash stays.
 func (p *published) get(path, hash string, encode func() ([]byte, error)) (*written, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if known := p.documents[path]; known != nil && known.hash == hash {
+	document := p.of(path)
+	document.mu.Lock()
+	defer document.mu.Unlock()
+	if known := document.newest; known != nil && known.hash == hash {
 		return known, nil
 	}
 	text, err := encode()
 	if err != nil {
 		return nil, err
 	}
+	document.newest = &written{path, hash, text}
+	return document.newest, nil
+}
+
+func (p *published) of(path string) *publication {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.documents == nil {
-		p.documents = map[string]*written{}
+		p.documents = map[string]*publication{}
 	}
-	p.documents[path] = &written{path, hash, text}
-	return p.documents[path], nil
+	if p.documents[path] == nil {
+		p.documents[path] = &publication{}
+	}
+	return p.documents[path]
 }
 
 // response answers a request for the document as a real server does: a client that knows its hash need not load it again.
