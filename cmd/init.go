@@ -41,8 +41,9 @@ func (p *program) initCommand() *cobra.Command {
 		Short: "Write the beginning of an operator",
 		Long: `Write the beginning of an operator into a folder: operator.yaml with a schema, the
 children of an object and its status, crd.yaml with its CRD, example.yaml with an
-object, and operator_test.yaml with a case that tests it. With --go it is
-a Go module: a type with its CRD, a handler for it, and tests in virtual time. What the flags leave open is asked for when a person is there.`,
+object, operator_test.yaml with a case that tests it, and AGENTS.md for agents. With --go
+it is a Go module: a type with its CRD, a handler for it, and tests in virtual time.
+On a terminal, init asks for missing flags.`,
 		Example: `  operator init
   operator init webapp --resource webapps.v1alpha1.example.com --kind WebApp --child Deployment,Service
   operator init webapp --resource webapps.v1alpha1.example.com --machine
@@ -135,7 +136,14 @@ func (p *program) init(f *initFlags) error {
 	if err := writeYAML(&crds, crdsOf(op)); err != nil {
 		return fmt.Errorf("writing crd.yaml: %w", err)
 	}
-	err = p.write(f, []newFile{{"operator.yaml", text}, {"crd.yaml", crds.String()}, {"example.yaml", example(f)}, {"operator_test.yaml", firstCase(f)}})
+	plural, _, _ := strings.Cut(f.resource, ".")
+	agents, err := fill("AGENTS.md", beginningData{Name: f.name, Kind: f.kind, Resource: f.resource, Plural: plural, Program: "operator"})
+	if err != nil {
+		return fmt.Errorf("making AGENTS.md: %w", err)
+	}
+	err = p.write(f, []newFile{
+		{"operator.yaml", text}, {"crd.yaml", crds.String()}, {"example.yaml", example(f)}, {"operator_test.yaml", firstCase(f)}, {"AGENTS.md", agents},
+	})
 	if err != nil {
 		return err
 	}

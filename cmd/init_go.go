@@ -22,7 +22,7 @@ import (
 )
 
 //go:embed beginning/*.tmpl
-var goBeginning embed.FS
+var beginningFiles embed.FS
 
 var (
 	// unreleased matches versions that module proxies do not serve, such as v0.0.0-20260102150405-0123456789ab of a
@@ -53,13 +53,16 @@ func (p *program) initGo(f *initFlags, handwerk string) error {
 	if err != nil {
 		return err
 	}
-	data := struct{ Name, Kind, Resource, Plural, APIVersion string }{f.name, f.kind, f.resource, name.Resource, name.Group + "/" + name.Version}
+	data := beginningData{
+		Name: f.name, Kind: f.kind, Resource: f.resource, Plural: name.Resource, APIVersion: name.Group + "/" + name.Version,
+		Go: true, Program: "go run .",
+	}
 	module := goModule{path: name.Group + "/" + f.name, handwerk: handwerk, dir: f.dir, replace: f.replace}
 	files, err := module.files()
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{"main.go", "operator.go", "operator_test.go", "operator_test.yaml", "example.yaml"} {
+	for _, file := range []string{"main.go", "operator.go", "operator_test.go", "operator_test.yaml", "example.yaml", "AGENTS.md"} {
 		text, err := fill(file, data)
 		if err != nil {
 			return fmt.Errorf("making %s: %w", file, err)
@@ -73,9 +76,15 @@ func (p *program) initGo(f *initFlags, handwerk string) error {
 	return nil
 }
 
+// beginningData are the values of the templates. Program is the command that starts the operator.
+type beginningData struct {
+	Name, Kind, Resource, Plural, APIVersion, Program string
+	Go                                                bool
+}
+
 // fill fills in a template, and formats Go code.
-func fill(file string, data any) (string, error) {
-	text, err := template.ParseFS(goBeginning, "beginning/"+file+".tmpl")
+func fill(file string, data beginningData) (string, error) {
+	text, err := template.ParseFS(beginningFiles, "beginning/"+file+".tmpl")
 	if err != nil {
 		return "", err
 	}
