@@ -57,7 +57,7 @@ object of handlers and children, its conditions, and Events. Nothing is changed.
 	}
 	set := c.Flags()
 	addObjectNamespace(set, &f.namespace)
-	set.BoolVar(&f.history, "history", false, "also list the last passes over the object")
+	set.BoolVar(&f.history, "history", false, "also list the last reconciles of the object")
 	f.add(set)
 	completeChoices(c)
 	return c

@@ -128,11 +128,11 @@ func (r *resource) without(key cache.ObjectName) *why.Answer {
 	out := r.site.Answer(key)
 	switch run, runs := r.site.Running.Of(key); {
 	case runs && run.Handler != "":
-		out.Without = fmt.Sprintf("this is from the last passes: handler %s has been running for %s", run.Handler, time.Since(run.Entered).Truncate(time.Second))
+		out.Without = fmt.Sprintf("this is from the last reconciles: handler %s has been running for %s", run.Handler, time.Since(run.Entered).Truncate(time.Second))
 	case runs:
-		out.Without = fmt.Sprintf("this is from the last passes: a pass over the object has been running for %s", time.Since(run.Begun).Truncate(time.Second))
+		out.Without = fmt.Sprintf("this is from the last reconciles: a reconcile of the object has been running for %s", time.Since(run.Begun).Truncate(time.Second))
 	default:
-		out.Without = "this is from the last passes: all workers of the resource are busy"
+		out.Without = "this is from the last reconciles: all workers of the resource are busy"
 	}
 	return out
 }

@@ -23,7 +23,7 @@ type attendant struct {
 	When         form.Predicate `yaml:"when" doc:"While it is false, the daemon does not run. Variables: self, cause, params, now, children, related, indexes. Absent: it always runs."`
 	Labels       matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations  matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
-	InitialDelay *form.Delay    `yaml:"initialDelay" default:"0s" doc:"The time from the end of the object's first pass, or from when its filters match again, to the start."`
+	InitialDelay *form.Delay    `yaml:"initialDelay" default:"0s" doc:"The time from the end of the object's first reconcile, or from when its filters match again, to the start."`
 	StopWithin   time.Duration  `yaml:"stopWithin" mistaken:"cancellation_timeout,cancellation_backoff" doc:"The time that the daemon has to end after it was asked to. Then nothing waits for it, nothing that it writes leaves the process, and the log and /readyz name it. Default: settings.gracePeriod."`
 	Retries      *int           `yaml:"retries" min:"0" mistaken:"retry,maxRetries" doc:"How many times the daemon runs again after it failed. Absent: until it returns without an error."`
 	Backoff      *backoff       `yaml:"backoff" doc:"The wait before the daemon runs again; it doubles from initial to max."`

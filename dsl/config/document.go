@@ -74,7 +74,7 @@ type settings struct {
 	QPS            float32         `yaml:"qps" min:"0.1" doc:"The most requests to the API server in a second. Absent: the operator sets no limit."`
 	Burst          int             `yaml:"burst" min:"1" doc:"How many requests may be sent at once, beyond qps. Default: twice qps. Needs qps."`
 	Events         dsl.EventsMode  `yaml:"events" default:"warnings" doc:"Which Events the operator sends by itself. warnings: about handlers that fail, and objects that are held. changes: also about children that it created or deleted. Events of handlers are always sent."`
-	History        *amount         `yaml:"history" default:"16Mi" doc:"The memory for the last 20 passes over each object, which operator why shows: bytes, or an amount as in 16Mi. The oldest passes go first; one object takes a fiftieth at most. 0 keeps none."`
+	History        *amount         `yaml:"history" default:"16Mi" doc:"The memory for the last 20 reconciles of each object, which operator why shows: bytes, or an amount as in 16Mi. The oldest reconciles go first; one object takes a fiftieth at most. 0 keeps none."`
 }
 
 type leaderElection struct {

@@ -16,8 +16,8 @@ type resource struct {
 	Schema    *crd.Schema      `yaml:"schema" doc:"The schema of a resource of your own: operator crd prints its CRD, operator run --install-crds installs it, and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
 	Resync    time.Duration    `yaml:"resync" doc:"The period after which each object is handled again, changed or not (cause resync). Absent: never."`
 	Workers   int              `yaml:"workers" min:"1" default:"4" doc:"How many objects of the resource are handled at the same time."`
-	Lifecycle lifecycle        `yaml:"lifecycle" default:"all" doc:"Which handlers of an object run in one pass. all: all that are due, in order, with one write for all of them. oneByOne: the first one that is due; the next one runs after its change is written and seen."`
-	Cache     dsl.CacheProfile `yaml:"cache" default:"compact" doc:"What is held of each object in memory. compact: its JSON, compressed. metadata: its metadata alone; handlers neither see nor set spec and status. live: its key alone; each pass reads the object from the API server."`
+	Lifecycle lifecycle        `yaml:"lifecycle" default:"all" doc:"Which handlers of an object run in one reconcile. all: all that are due, in order, with one write for all of them. oneByOne: the first one that is due; the next one runs after its change is written and seen."`
+	Cache     dsl.CacheProfile `yaml:"cache" default:"compact" doc:"What is held of each object in memory. compact: its JSON, compressed. metadata: its metadata alone; handlers neither see nor set spec and status. live: its key alone; each reconcile reads the object from the API server."`
 	Keep      []dsl.Path       `yaml:"keep" unique:"true" doc:"For cache compact: the fields to hold, as in spec.replicas, beside metadata, status.conditions and status.observedGeneration. What expressions read, what set sets, and the fields of typed Go code must be among them; another write by Go fails for good. Default: what the handlers read and set, if all of them are apply and set; else all fields."`
 	Ignore    []dsl.Path       `yaml:"ignore" unique:"true" doc:"Fields whose changes do not count, as in spec.lastSync or metadata.annotations[\"example.com/seen\"]: they run no handler, and old and diff leave them out. A handler that names or reads one itself is a fault. Cause event reports all changes."`
 	Selector  *selector        `yaml:"selector" min:"1" doc:"Which objects the operator sees; the API server selects. Absent: all."`
@@ -27,7 +27,7 @@ type resource struct {
 	Let       lets             `yaml:"let" min:"1" mistaken:"vars,variables,locals,define" doc:"Named expressions, which all expressions of the resource know as variables, as in let: {wanted: self.spec.replicas > 0}. They may use each other. Absent: none."`
 	Machine   machines         `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state is kept in the object's status. It runs before the handlers."`
 	Handlers  []handler        `yaml:"handlers" required:"true" unless:"schedule,daemons,machine,schema" doc:"What to do for each object, in this order. A resource has handlers, daemons, a machine or a schedule; or a schema alone, if its handlers are declared in Go."`
-	Daemons   []attendant      `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers. They start after the first pass over the object, and end when it is deleted or the filters do not match any more."`
+	Daemons   []attendant      `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers. They start after the first reconcile of the object, and end when it is deleted or the filters do not match any more."`
 	Schedule  schedule         `yaml:"schedule" doc:"What to do by time (every, pause or cron) for the resource as a whole; the variable objects has all objects. Without leaderElection each process does it."`
 }
 

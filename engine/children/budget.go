@@ -170,7 +170,7 @@ func (s *Share) Grow(ctx context.Context, bytes int) error {
 		select {
 		case <-returned:
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for memory that other passes hold: %w", context.Cause(ctx))
+			return fmt.Errorf("waiting for memory that other reconciles hold: %w", context.Cause(ctx))
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (s *Controller) stands(key cache.ObjectName, out *why.Answer) {
 	}
 	out.Standing, out.Since = string(seen.Standing), moment(seen.Since)
 	if seen.Unfinished > 0 {
-		out.Problem = "pass could not be finished: " + seen.Problem
+		out.Problem = "reconcile could not be finished: " + seen.Problem
 	}
 	switch {
 	case seen.Suspended.After(out.At):

@@ -162,7 +162,7 @@ func (p *Running) Long() string {
 // of names what runs.
 func (one *ongoing) of(key cache.ObjectName) string {
 	if one.handler == "" {
-		return "pass over " + key.String()
+		return "reconcile of " + key.String()
 	}
 	return one.handler + " of " + key.String()
 }
@@ -174,5 +174,5 @@ func (p *Running) warn(key cache.ObjectName, one ongoing) {
 	if one.handler != "" {
 		log = log.WithValues("handler", one.handler, "handlerFor", time.Since(one.entered).Truncate(time.Second).String())
 	}
-	log.Info("pass has run for long; changes of its object wait for its end", logmark.Warning, true)
+	log.Info("reconcile has run for long; changes of its object wait for its end", logmark.Warning, true)
 }

@@ -78,7 +78,7 @@ func (p *run) limitLoops(st State, v change) State {
 		text = fmt.Sprintf("Objects follow each other again and again without coming to rest: %s; this one is looked at again in a minute", ring)
 	}
 	note := Note{
-		Line: "object loops: its passes write again and again; it rests", Warning: true,
+		Line: "object loops: its reconciles write again and again; it rests", Warning: true,
 		Values: []any{"until", until.Format(time.RFC3339), "handlers", who, "written", last, "ring", ring},
 		Action: "breaker", Reason: "Looping", Message: text,
 	}

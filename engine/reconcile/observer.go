@@ -144,7 +144,7 @@ func (o *Observer) settled(p *run, out Result) {
 		}
 	}
 	if out.Stands {
-		troubles.Mended(p.Log(), Itself, "pass was finished again")
+		troubles.Mended(p.Log(), Itself, "reconcile finished again")
 	}
 }
 

@@ -53,7 +53,7 @@ const (
 const (
 	// CacheBehind: the cache does not show this operator's own writes yet. Their events wake the key.
 	CacheBehind Reason = "CacheBehind"
-	// BreakerOpen: the object's passes wrote again and again. The next one waits.
+	// BreakerOpen: the object's reconciles wrote again and again. The next one waits.
 	BreakerOpen Reason = "BreakerOpen"
 	// MemoryShort: other reconciles hold the memory that the reconcile takes.
 	MemoryShort Reason = "MemoryShort"

@@ -35,7 +35,7 @@ var (
 )
 
 // errShort ends a reconcile that did not begin because others hold the memory that it takes. Its key is queued when there is enough.
-var errShort = errors.New("other passes hold the memory that it takes")
+var errShort = errors.New("other reconciles hold the memory that it takes")
 
 // Worker works on the keys of one resource. All fields are required.
 type Worker struct {
@@ -98,7 +98,7 @@ func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration)
 	named := !w.Host.Logged(err) && (!conflict || before+1 >= manyFailures)
 	f := attempt.Failure{
 		Log: w.Observer.Log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String()),
-		Key: key, Err: err, Line: "pass could not be finished",
+		Key: key, Err: err, Line: "reconcile could not be finished",
 		Grave: !conflict && before > 0, // a first failure is tried again in half a second
 		Due:   time.Now().Add(wait),
 	}

@@ -120,7 +120,7 @@ func (t trouble) what() string {
 	case t.object == "":
 		return "index " + t.handler + " fails at the end"
 	case t.handler == "":
-		return "a pass fails at the end, for " + t.object
+		return "a reconcile fails at the end, for " + t.object
 	}
 	return "a handler fails at the end, for " + t.object
 }

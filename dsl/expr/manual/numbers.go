@@ -27,7 +27,7 @@ func numbers() []Group {
 		entry("math.bitShiftLeft math.bitShiftRight", "math.bitShiftLeft(number, n)", "whole number", "The number with its bits moved by n places.",
 			`math.bitShiftLeft(1, 4)`, `16`),
 	}}, {"Times", []Function{
-		entry("timestamp", "timestamp(text or seconds)", "time", "The time of a text, as in metadata.creationTimestamp, or so many seconds after 1970. The variable now is the time of the pass.",
+		entry("timestamp", "timestamp(text or seconds)", "time", "The time of a text, as in metadata.creationTimestamp, or so many seconds after 1970. The variable now is the time of the reconcile.",
 			`timestamp("2030-01-31T12:00:00Z") + duration("36h")`, `"2030-02-02T00:00:00Z"`),
 		entry("duration", "duration(text)", "duration", "A length of time: a number with h, m, s, ms, us or ns behind it, or several of these.",
 			`timestamp("2030-01-31T12:00:00Z") - timestamp("2030-01-31T10:30:00Z") < duration("2h")`, `true`),

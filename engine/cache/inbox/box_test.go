@@ -71,7 +71,7 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 			p.Finished(p.key, ops.Stand{Standing: ops.Waits, Open: []ops.Open{{Handler: "deploy", Standing: ops.Waits, Reason: "waits for it"}}})
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
-		"where the last pass could not be finished": {func(p *post) {
+		"where the last reconcile could not be finished": {func(p *post) {
 			owner(p)
 			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
 			p.Failed(p.key, errors.New("refused"), func(types.UID) *remembered { return nil })

@@ -140,7 +140,7 @@ func (s *state[M]) standing() (how ops.Standing, since time.Time) {
 // reasons say why an object that stands so is not ready.
 func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
 	if s.pending != nil && s.unfinished.count > 0 {
-		out = append(out, ops.Open{Standing: ops.Failing, Reason: "pass could not be finished: " + s.unfinished.err})
+		out = append(out, ops.Open{Standing: ops.Failing, Reason: "reconcile could not be finished: " + s.unfinished.err})
 	}
 	if s.stand != nil {
 		for _, o := range s.stand.open {
@@ -148,7 +148,7 @@ func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
 		}
 	}
 	if s.rests() {
-		out = append(out, ops.Open{Standing: ops.Failing, Reason: "its passes write again and again; it rests"})
+		out = append(out, ops.Open{Standing: ops.Failing, Reason: "its reconciles write again and again; it rests"})
 	}
 	if how == ops.Waits && len(out) == 0 {
 		reason := cacheBehind

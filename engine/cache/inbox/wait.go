@@ -112,7 +112,7 @@ const (
 // String says it in the log.
 func (s shortage) String() string {
 	if s == memoryShort {
-		return "waits for memory that other passes hold"
+		return "waits for memory that other reconciles hold"
 	}
 	return "waits for the cache to show the operator's own writes"
 }

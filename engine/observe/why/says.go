@@ -68,7 +68,7 @@ func (f Facts) rest() string {
 	if text := plainly[f.Reason]; text != "" {
 		return strings.TrimSuffix(fmt.Sprintf(text, f.Detail), ": ")
 	}
-	return cmp.Or(f.ran(), "was not looked at in the last pass")
+	return cmp.Or(f.ran(), "was not looked at in the last reconcile")
 }
 
 // Decided says which condition does not hold, and by which values; empty where all do.
@@ -128,8 +128,8 @@ func waits(message string) string {
 // idly has the sentences for reasons why no handler of an object runs.
 var idly = map[string]string{
 	"CacheBehind": "no handler runs until the cache shows the operator's own writes",
-	"BreakerOpen": "no handler runs: the object's passes wrote again and again without coming to rest",
-	"MemoryShort": "no handler runs until other passes give back the memory that this one takes",
+	"BreakerOpen": "no handler runs: the object's reconciles wrote again and again without coming to rest",
+	"MemoryShort": "no handler runs until other reconciles give back the memory that this one takes",
 	"Paused":      "no handler runs: paused",
 	"ScopeLeft":   "no handler runs: the object's namespace has left the operator's scope",
 }

@@ -305,7 +305,7 @@ func (t *text) history(passes []Pass) {
 			t.line(1, "", "%s", s.Says)
 		}
 		if p.More > 0 && p.Latest != nil {
-			t.line(1, "", "and %s like it, the last one at %s", count(p.More, "more pass"), p.Latest.UTC().Format(time.RFC3339))
+			t.line(1, "", "and %s like it, the last one at %s", count(p.More, "more reconcile"), p.Latest.UTC().Format(time.RFC3339))
 		}
 	}
 }
@@ -359,7 +359,7 @@ func (t *text) until(at *time.Time) string {
 	if at == nil {
 		return ""
 	}
-	return "; the next pass is " + t.at(*at)
+	return "; the next reconcile is " + t.at(*at)
 }
 
 // short is a duration as people say it.

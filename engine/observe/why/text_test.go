@@ -33,7 +33,7 @@ func TestTimesAreSaidRight(t *testing.T) {
 			Deletion: &why.Deletion{Since: since}, Handlers: []why.Handler{{ID: "app", Running: &since}},
 		})
 		for _, line := range []string{
-			"  failing, for " + want, "no handler runs; the next pass is in " + want, "the operator looks at it again by itself in " + want,
+			"  failing, for " + want, "no handler runs; the next reconcile is in " + want, "the operator looks at it again by itself in " + want,
 			"its deletion began " + want + " ago", "handler app has been running for " + want,
 		} {
 			if !strings.Contains(got, line) {

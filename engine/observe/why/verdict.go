@@ -59,7 +59,7 @@ func (a *Answer) Judge() {
 	case a.Standing != "":
 		a.Verdict = a.Standing
 	case a.Without == "":
-		a.Verdict = "new: no pass over it was finished yet"
+		a.Verdict = "new: no reconcile of it has finished yet"
 	}
 }
 

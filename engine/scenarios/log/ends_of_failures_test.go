@@ -104,7 +104,7 @@ func TestAFailureIsLoggedWithItsEnd(t *testing.T) {
 func TestAWriteThatFailsIsLoggedWithItsEnd(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Group: "example.com", Resource: "foos"}, "web", errors.New("it was modified"))
 	broken := apierrors.NewInternalError(fmt.Errorf("no space left"))
-	const line = `"msg"="pass could not be finished" .*`
+	const line = `"msg"="reconcile could not be finished" .*`
 	tests := map[string]struct {
 		faults []error
 		want   []string
@@ -115,7 +115,7 @@ func TestAWriteThatFailsIsLoggedWithItsEnd(t *testing.T) {
 		}},
 		"a server that is broken": {slices.Repeat([]error{broken}, 3), []string{
 			`"level"=0 ` + line + "no space left",
-			`"msg"="pass was finished again" .*"name"="web" "failed"=3 "lasted"="\ds"`,
+			`"msg"="reconcile finished again" .*"name"="web" "failed"=3 "lasted"="\ds"`,
 		}},
 	}
 	for name, tt := range tests {

@@ -211,11 +211,11 @@ func TestWhateverFailsIsLoggedInFullOnce(t *testing.T) {
 		}, func(s *scene.Stage) func() int {
 			return s.FailWhile("patch", scene.Foos+"/status", apierrors.NewInternalError(errors.New(lengthy)))
 		}, []string{
-			`"level"=0 "msg"="pass could not be finished" .*"name"="a" .*and this is its end"$`,
-			`"level"=0 "msg"="pass could not be finished" .*"name"="b" .*…" "sameAs"="default/a"$`,
-			`"level"=0 "msg"="pass could not be finished" .*"name"="c" .*…" "sameAs"="default/a"$`,
-			`"level"=0 "msg"="pass could not be finished" .*"name"="d" .*…" "sameAs"="default/a"$`,
-			`^"msg"="objects still fail" "error"=".*and this is its end" "resource"="foos.v1.example.com" "line"="pass could not be finished" "objects"=4`,
+			`"level"=0 "msg"="reconcile could not be finished" .*"name"="a" .*and this is its end"$`,
+			`"level"=0 "msg"="reconcile could not be finished" .*"name"="b" .*…" "sameAs"="default/a"$`,
+			`"level"=0 "msg"="reconcile could not be finished" .*"name"="c" .*…" "sameAs"="default/a"$`,
+			`"level"=0 "msg"="reconcile could not be finished" .*"name"="d" .*…" "sameAs"="default/a"$`,
+			`^"msg"="objects still fail" "error"=".*and this is its end" "resource"="foos.v1.example.com" "line"="reconcile could not be finished" "objects"=4`,
 		}},
 		"a handler, for good": {func(foo *dsl.Resource) {
 			foo.OnReconcile("app", func(_ context.Context, r *dsl.Request) error { return dsl.Permanent(p.of(r.Object)) })

@@ -47,7 +47,7 @@ func TestAnObjectThatIsHeldBackIsLoggedWithTheEnd(t *testing.T) {
 	shown := func(lasted string) string {
 		return "^\"level\"=0 \"msg\"=\"no longer waits for the cache to show the operator's own writes\" " + web + ` "lasted"="` + lasted + `"$`
 	}
-	const begins, over = `"msg"="object loops: its passes write again and again; it rests"`, `^"level"=0 "msg"="no longer looping" ` + web + ` "lasted"="`
+	const begins, over = `"msg"="object loops: its reconciles write again and again; it rests"`, `^"level"=0 "msg"="no longer looping" ` + web + ` "lasted"="`
 	about := regexp.MustCompile(`"msg"="(waits |no longer |object loops)`)
 	tests := map[string]struct {
 		define func(*dsl.Resource, *kit.Journal)
@@ -121,7 +121,7 @@ func TestAnObjectThatIsHeldBackIsLoggedWithTheEnd(t *testing.T) {
 
 // TestAnObjectThatWaitsForMemoryIsLoggedWithTheEnd holds the same of an object whose reconcile takes memory that another one holds.
 func TestAnObjectThatWaitsForMemoryIsLoggedWithTheEnd(t *testing.T) {
-	const web = ` memory that other passes hold" "resource"="foos.v1.example.com" "namespace"="default" "name"="web"`
+	const web = ` memory that other reconciles hold" "resource"="foos.v1.example.com" "namespace"="default" "name"="web"`
 	for name, tt := range map[string]struct {
 		other time.Duration
 		want  []string
@@ -134,7 +134,7 @@ func TestAnObjectThatWaitsForMemoryIsLoggedWithTheEnd(t *testing.T) {
 				foo.OnReconcile("slow", scene.TakesTime(tt.other))
 			}, Play: func(s *scene.Stage) {
 				var log func() []string
-				s.WithLittleMemory(func() { log = scene.LaunchWithLog(s, "memory that other passes hold") })
+				s.WithLittleMemory(func() { log = scene.LaunchWithLog(s, "memory that other reconciles hold") })
 				for _, name := range []string{"other", "web"} {
 					s.Create(scene.Large(name))
 					s.Settle()

@@ -39,7 +39,7 @@ func TestNothingIsLoggedOfHealthyObjects(t *testing.T) {
 			s.FailNext("patch", scene.Foos, apierrors.NewInternalError(errors.New("a hiccup")))
 			s.Resize(2)
 			s.Advance(time.Minute)
-		}, []string{`"level"=0 "msg"="pass could not be finished" .*"handwerk.warning"=true .*hiccup`, `"level"=0 "msg"="pass was finished again"`}},
+		}, []string{`"level"=0 "msg"="reconcile could not be finished" .*"handwerk.warning"=true .*hiccup`, `"level"=0 "msg"="reconcile finished again"`}},
 		"a write is refused once, by a server that does not know its roles yet": {func(s *scene.Stage) {
 			s.FailNext("patch", scene.Foos, apierrors.NewForbidden(schema.GroupResource{Group: "example.com", Resource: "foos"}, "web", errors.New("RBAC: not yet")))
 			s.Resize(2)

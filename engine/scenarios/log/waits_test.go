@@ -260,7 +260,7 @@ func TestReadyzNamesPassesThatFail(t *testing.T) {
 			s.Create(scene.Web)
 			s.Advance(3 * time.Second)
 			got := scene.NotReadyObjects(s)
-			if len(got) != 2 || !strings.HasPrefix(got[1], "[!]failing/foos.v1.example.com/default/web degraded: for 3s: pass could not be finished: ") ||
+			if len(got) != 2 || !strings.HasPrefix(got[1], "[!]failing/foos.v1.example.com/default/web degraded: for 3s: reconcile could not be finished: ") ||
 				!strings.Contains(got[1], "no space left") {
 				t.Errorf("lines %q", got)
 			}

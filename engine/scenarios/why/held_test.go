@@ -56,7 +56,7 @@ func TestAnAnswerIsTheSameWhateverHoldsTheObject(t *testing.T) {
 			s.FailWhile("patch", scene.Foos, apierrors.NewInternalError(errors.New("no room")))
 			s.Set("left", "spec", "color")
 			s.Advance(10 * time.Second)
-		}, []string{"failing: pass could not be finished: writing object: Internal error occurred: no room"}},
+		}, []string{"failing: reconcile could not be finished: writing object: Internal error occurred: no room"}},
 		"a right that the operator lacks does": {func(s *scene.Stage) {
 			s.Forbid("patch", scene.ConfigMaps)
 			s.Resize(2)
@@ -65,7 +65,7 @@ func TestAnAnswerIsTheSameWhateverHoldsTheObject(t *testing.T) {
 		"its own loop does": {func(s *scene.Stage) {
 			s.Set("both", "spec", "color")
 			s.Advance(10 * time.Second)
-		}, []string{"no handler runs: the object's passes wrote again and again without coming to rest; the next pass is in 50s"}},
+		}, []string{"no handler runs: the object's reconciles wrote again and again without coming to rest; the next reconcile is in 50s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scene.PlayConfiguration(t, heldOperator, func(s *scene.Stage) {

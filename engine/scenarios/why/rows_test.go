@@ -72,7 +72,7 @@ func rows() map[string]row {
 			created(s)
 			s.Advance(10 * time.Second)
 		}),
-		"other passes hold the memory": inGo(func(foo *dsl.Resource) { foo.OnReconcile("app", hangs, dsl.Timeout(time.Hour)) }, memoryShort),
+		"other reconciles hold the memory": inGo(func(foo *dsl.Resource) { foo.OnReconcile("app", hangs, dsl.Timeout(time.Hour)) }, memoryShort),
 		"a write is refused": inGo(func(foo *dsl.Resource) { foo.OnReconcile("app", flips("left")) }, func(s *scene.Stage) {
 			s.Launch()
 			s.FailWhile("patch", scene.Foos, apierrors.NewInternalError(errors.New("no room")))

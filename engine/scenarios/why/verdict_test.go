@@ -64,7 +64,7 @@ func TestTheVerdictNamesTheOneCause(t *testing.T) {
 		"a write that is refused": {`{id: beat, causes: [reconcile], set: {labels: {size: "${string(self.spec.size)}"}}}`, func(s *scene.Stage) {
 			s.FailWhile("patch", scene.Foos, apierrors.NewInternalError(errors.New("no room")))
 			s.Resize(2)
-		}, "failing: pass could not be finished: writing object: Internal error occurred: no room"},
+		}, "failing: reconcile could not be finished: writing object: Internal error occurred: no room"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := `{apiVersion: handwerk.dev/v1alpha1, kind: Operator, metadata: {name: op}, resources: [{resource: foos.v1.example.com, handlers: [` + tt.handlers + `]}]}`

@@ -44,7 +44,7 @@ func TestAnOperatorWithALoopingObjectIsNotWell(t *testing.T) {
 		if diff := cmp.Diff(map[string]int{"failing": 1}, foos.Standing); diff != "" {
 			t.Errorf("objects by standing (-want +got):\n%s", diff)
 		}
-		if why := foos.NotReady; len(why) != 1 || why[0].Name != "default/web" || !slices.Equal(why[0].Why, []string{"its passes write again and again; it rests"}) {
+		if why := foos.NotReady; len(why) != 1 || why[0].Name != "default/web" || !slices.Equal(why[0].Why, []string{"its reconciles write again and again; it rests"}) {
 			t.Errorf("objects that are not ready: %+v", why)
 		}
 	}})

@@ -31,7 +31,7 @@ func TestNoPassStartsFromACacheOlderThanTheLastWrite(t *testing.T) {
 		return err
 	}
 	scene.PlayAll(t, map[string]scene.Scenario{
-		"a pass after a write waits until the cache shows it": {Operator: watching(counts), Play: func(s *scene.Stage) {
+		"a reconcile after a write waits until the cache shows it": {Operator: watching(counts), Play: func(s *scene.Stage) {
 			s.Begin()
 			before := passes(s)
 			s.HoldWatches(scene.Foos)
@@ -48,7 +48,7 @@ func TestNoPassStartsFromACacheOlderThanTheLastWrite(t *testing.T) {
 				s.T.Errorf("%d passes are counted, want 2: one of them read an older cache", n)
 			}
 		}},
-		"a pass after a write to a child waits until the cache shows it": {
+		"a reconcile after a write to a child waits until the cache shows it": {
 			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.Owns(scene.Deployments)
 				foo.OnReconcile("child", j.Note("child", scene.KeepsDeployment))
