@@ -6,6 +6,7 @@ package children
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -77,9 +78,7 @@ func (b *Budget) Take(who Who, bytes int, wake func()) *Share {
 		defer b.mu.Unlock()
 		return b.giveLocked(who, bytes)
 	}
-	if !slices.ContainsFunc(b.waits, func(w waiter) bool { return w.who == who }) {
-		b.waits = append(b.waits, waiter{who, min(bytes, b.most), wake})
-	}
+	b.queueLocked(who, bytes, wake)
 	woken := b.admitLocked(who)
 	s := b.ready[who]
 	delete(b.ready, who)
@@ -88,6 +87,12 @@ func (b *Budget) Take(who Who, bytes int, wake func()) *Share {
 		wake()
 	}
 	return s
+}
+
+func (b *Budget) queueLocked(who Who, bytes int, wake func()) {
+	if !slices.ContainsFunc(b.waits, func(w waiter) bool { return w.who == who }) {
+		b.waits = append(b.waits, waiter{who, min(bytes, b.most), wake})
+	}
 }
 
 func (b *Budget) giveLocked(who Who, bytes int) *Share {
@@ -118,11 +123,17 @@ func (b *Budget) admitLocked(asks Who) (woken []func()) {
 	return woken
 }
 
-// Waits reports whether a reconcile waits for its share.
-func (b *Budget) Waits(who Who) bool {
+// Lacks reports whether Take would return no share, and takes none.
+func (b *Budget) Lacks(who Who, bytes int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.ContainsFunc(b.waits, func(w waiter) bool { return w.who == who })
+	if b.ready[who] != nil || bytes <= b.small {
+		return false
+	}
+	now := &Budget{most: b.most, used: b.used, of: maps.Clone(b.of), waits: slices.Clone(b.waits), ready: map[Who]*Share{}}
+	now.queueLocked(who, bytes, nil)
+	now.admitLocked(who)
+	return now.ready[who] == nil
 }
 
 // Drop forgets all that wait for a resource, at the end of a term: no worker takes its keys any more.

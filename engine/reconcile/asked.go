@@ -5,77 +5,67 @@ package reconcile
 
 import (
 	"context"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
-	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
-	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// idle notes that no reconcile over a key's object begins, and answers what is asked about it all the same.
-func (s *Controller) idle(ctx context.Context, key cache.ObjectName, m *ObjectState, came inbox.Changes, w Why) {
-	s.Observer.Idle(key, w)
-	s.Observer.Questions.answer(key, func() *why.Answer { return s.look(ctx, key, m, came, w) })
+// idle notes that no reconcile over an object begins, and answers what is asked about it all the same.
+func (s *Controller) idle(ctx context.Context, a arrival, w Why) {
+	s.Observer.Idle(a.key, w)
+	s.Observer.Questions.answer(a.key, func() *why.Answer { return s.look(ctx, a, w) })
 }
 
 // Account answers what is asked about an object for which nothing else is to be done now. What came up for it stays as it is.
 func (s *Controller) Account(ctx context.Context, key cache.ObjectName) {
 	s.Observer.Questions.answer(key, func() *why.Answer {
-		m, awaited, came := s.Inbox.Remembered(key)
-		m.Wake()
-		defer m.Sleep()
-		w := Why{}
-		if o, found := s.Own.Get(key); found {
-			w = s.hold(key, o, m, awaited)
+		t := s.Inbox.Peek(key)
+		known := t.Memory
+		defer known.Sleep()
+		defer known.borrow()()
+		t.Memory = known.expecting(t.Expected, t.Awaited)
+		a, err := s.arrive(ctx, key, t, s.Pauses.Around(key.Namespace, true))
+		if err != nil || !a.exists() {
+			return s.without(key, err)
 		}
-		return s.look(ctx, key, m, came, w)
+		a.short = func(bytes int) bool { return s.Budget.Lacks(s.who(key), bytes) }
+		_, w := s.closedGate(a)
+		return s.look(ctx, a, w)
 	})
 }
 
-// hold says why no reconcile over an object may begin now, where the next one waits for these writes, too. The reason is empty where one may.
-func (s *Controller) hold(key cache.ObjectName, o metav1.Object, m *ObjectState, awaited []inbox.Write) Why {
-	who := children.Who{Resource: s.Rules.Resource, Namespace: key.Namespace, Name: key.Name}
-	known := m != nil && m.UID == o.GetUID()
-	switch now := s.Pauses.Of(o); {
-	case s.Budget.Waits(who):
-		return Why{Reason: MemoryShort}
-	case s.Own.Leaves(key.Namespace):
-		return Why{Reason: ScopeLeft}
-	case now != nil:
-		return Why{Reason: Paused, Detail: now.String()}
-	case known && (!m.Writes.Shown() || !inbox.Shown(awaited)):
-		return Why{Reason: CacheBehind}
-	case known && o.GetDeletionTimestamp() == nil && m.Breaker.Wait(time.Now()) > 0:
-		return Why{Reason: BreakerOpen}
+// without answers about an object that cannot be read; the error says why, nil for one that is gone.
+func (s *Controller) without(key cache.ObjectName, err error) *why.Answer {
+	out := s.Answer(key)
+	if err != nil {
+		out.Without = err.Error()
 	}
-	return Why{}
+	return out
 }
 
-// look answers about an object as a reconcile does, and is no reconcile: no handler runs, and nothing is written or remembered. What is
-// remembered of the object is awake. The reason is why no reconcile may begin now; it is empty where one may.
-func (s *Controller) look(ctx context.Context, key cache.ObjectName, m *ObjectState, came inbox.Changes, w Why) *why.Answer {
-	object, version, err := s.read(ctx, key)
-	if object == nil {
-		out := s.Answer(key)
-		if err != nil {
-			out.Without = err.Error()
-		}
-		return out
+// look answers about an object as a reconcile does, and is no reconcile: no handler runs, and nothing is written or remembered. The
+// reason is why no reconcile may begin now; it is empty where one may.
+func (s *Controller) look(ctx context.Context, a arrival, w Why) *why.Answer {
+	object, err := a.tree(), error(nil)
+	if object == nil && a.exists() {
+		object, err = s.readLive(ctx, a.key)
 	}
+	if object == nil {
+		return s.without(a.key, err)
+	}
+	m := a.memory
 	if m == nil || m.UID != object.GetUID() {
 		m = newMemory(object.GetUID())
 	}
+	defer m.borrow()()
 	object = s.asTakenOver(object, m)
-	in := Input{Key: key, Object: object, Version: version, Deletion: progress.Deletion(object, false), Now: time.Now(), Changes: came, Asked: true}
-	before := m.Filters.Clone()
-	defer func() { m.Filters = before }()
+	in := Input{Key: a.key, Object: object, Version: a.version, Deletion: progress.Deletion(object, false), Now: a.now, Changes: a.changes, Asked: true}
 	p := s.open(in, m)
 	out := p.explain(p.result(p.foresee(ctx), nil))
 	if w.Reason != "" && (out.Idle == nil || out.Idle.Reason != string(w.Reason)) {

@@ -130,6 +130,16 @@ func (m *ObjectState) Wake() *ObjectState {
 	return m
 }
 
+// borrow wakes the memory for an answer, which remembers nothing. What is returned puts it back as it was.
+func (m *ObjectState) borrow() (giveBack func()) {
+	if m == nil {
+		return func() {}
+	}
+	m.Wake()
+	writes, filters, event := m.Writes.Clone(), m.Filters.Clone(), m.Event
+	return func() { m.Writes, m.Filters, m.Event = writes, filters, event }
+}
+
 // Refuse notes that the server did not take what a handler wants.
 func (m *ObjectState) Refuse(id string) {
 	if m.Refused == nil {

@@ -26,33 +26,40 @@ import (
 // PausedCondition is the type of the condition that says that an object is paused.
 const PausedCondition = "Paused"
 
-// rest takes the place of a reconcile while the object is paused. Its daemons stop, and it says so. What came up for it stays for the
-// reconcile after the pause.
-func (s *Controller) rest(ctx context.Context, in Input, m *ObjectState, now pause.Pause, next queue.Next) (queue.Next, error) {
-	key := in.Key
-	s.Daemons.Pause(key)
-	s.Inbox.Finished(key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: "paused: " + now.String()}}})
-	s.idle(ctx, key, m, in.Changes, Why{Reason: Paused, Detail: now.String()}) // after that: an answer has the standing of now
-	if m.Halt == nil || m.Halt.By != now.By {
-		m.Halt = &Halt{By: now.By}
-		s.pauseLog(in, now.By).Info("object is paused; no handler runs", "reason", now.Reason, "deletionsGoOn", now.Deletions)
+// awaitResume takes the place of a reconcile while the object is paused. Its daemons stop, and it says so.
+func awaitResume(ctx context.Context, s *Controller, a arrival, t *Batch, w Why) (queue.Next, error) {
+	s.Daemons.Pause(a.key)
+	t.Unpark()
+	switch {
+	case !a.exists():
+		s.Inbox.Finished(a.key, ops.Stand{}) // what is gone is not ready
+	case !a.whole:
+		s.Inbox.Finished(a.key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: "paused: " + w.Detail}}})
 	}
-	owed, err := s.sayPaused(ctx, key, in.Object, m, now)
+	s.idle(ctx, a, w) // after that: an answer has the standing of now
+	if a.whole {
+		return a.due, nil
+	}
+	if m := a.memory; m.Halt == nil || m.Halt.By != a.pause.By {
+		m.Halt = &Halt{By: a.pause.By}
+		s.pauseLog(a.key, a.pause.By).Info("object is paused; no handler runs", "reason", a.pause.Reason, "deletionsGoOn", a.pause.Deletions)
+	}
+	owed, err := s.sayPaused(ctx, a)
 	if owed {
-		next = next.Sooner(again, queue.Resync)
+		a.due = a.due.Sooner(again, queue.Resync)
 	}
-	return next, err
+	return a.due, err
 }
 
 // resumed says that an object is not paused any more.
-func (s *Controller) resumed(in Input, m *ObjectState) {
-	s.pauseLog(in, m.Halt.By).Info("object is no longer paused")
+func (s *Controller) resumed(key cache.ObjectName, m *ObjectState) {
+	s.pauseLog(key, m.Halt.By).Info("object is no longer paused")
 	m.Halt = nil
 }
 
 // pauseLog is the log for the pause of an object. A pause of many objects is a line of its own.
-func (s *Controller) pauseLog(in Input, by pause.By) logr.Logger {
-	log := s.logOf(in, attempt.About{})
+func (s *Controller) pauseLog(key cache.ObjectName, by pause.By) logr.Logger {
+	log := attempt.About{Key: key}.Log(s.Observer.Log)
 	if by != pause.Object {
 		return log.V(1)
 	}
@@ -60,10 +67,12 @@ func (s *Controller) pauseLog(in Input, by pause.By) logr.Logger {
 }
 
 // sayPaused sets the object's condition, once: if another hand takes it off, it stays off. Owed: that is to be tried again.
-func (s *Controller) sayPaused(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *ObjectState, now pause.Pause) (owed bool, err error) {
+func (s *Controller) sayPaused(ctx context.Context, a arrival) (owed bool, err error) {
+	now, m := *a.pause, a.memory
 	if now.By == pause.Operator || m.Halt.Said == now.String() || s.Rules.Spec.Cache == dsl.CacheMetadata { // which does not show what other conditions there are
 		return false, nil
 	}
+	o := a.tree()
 	wish := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		return dsl.NewPatch(), patch.Marks{Condition: s.pausedCondition(live, now)}
 	}
@@ -77,8 +86,8 @@ func (s *Controller) sayPaused(ctx context.Context, key cache.ObjectName, o *uns
 	}
 	if written := result.Object; result.Status || result.Whole {
 		s.Observer.Metrics.Wrote(s.Rules.Resource, result.Status, result.Whole)
-		m.Writes.Add(inbox.Write{Cache: s.Own, Key: key, UID: written.GetUID(), Version: written.GetResourceVersion(), Own: true})
-		s.Host.Announce(key, s.Own.Resource().GVR, written)
+		m.Writes.Add(inbox.Write{Cache: s.Own, Key: a.key, UID: written.GetUID(), Version: written.GetResourceVersion(), Own: true})
+		s.Host.Announce(a.key, s.Own.Resource().GVR, written)
 	}
 	if err != nil {
 		return false, fmt.Errorf("saying that the object is paused: %w", err)

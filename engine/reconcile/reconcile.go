@@ -7,27 +7,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
 	"github.com/handwerk-dev/handwerk/engine/cache/related"
-	"github.com/handwerk-dev/handwerk/engine/cache/source"
 	"github.com/handwerk-dev/handwerk/engine/children"
-	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
-	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
@@ -58,72 +51,48 @@ func (s *Controller) Run(ctx context.Context, key cache.ObjectName) (queue.Next,
 	if halt == nil {
 		next, late = s.finalize(ctx, key, t)
 	} else {
-		t.Left = t.Gone
+		holdGone(t)
 	}
 	if ctx.Err() != nil {
 		return queue.Next{}, late
 	}
-	if whole {
-		s.Daemons.Pause(key)
-		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: Paused, Detail: halt.String()})
-		if _, there := s.Own.Get(key); !there {
-			s.Inbox.Finished(key, ops.Stand{}) // what is gone is not ready
-		}
-		return next, nil
-	}
-	share := s.share(key, t.Memory)
-	if share == nil {
-		t.Short()
-		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: MemoryShort})
-		return next, cmp.Or(late, errShort)
-	}
-	defer share.Return()
-	next, err := s.runLiving(ctx, key, t, next, share)
+	next, err := s.runLiving(ctx, key, t, halt, next)
 	return next, cmp.Or(err, late) // the living object does not wait for what was there before it
 }
 
 // runLiving is Run for the object that the cache has under the key. Next is when the key is due for objects that are gone.
-func (s *Controller) runLiving(ctx context.Context, key cache.ObjectName, t *Batch, next queue.Next, share *children.Share) (queue.Next, error) {
-	current := t.Memory.CaughtUp(ctx, s.Host.Read) // asked before the read, which is then no older than that
-	object, version, err := s.read(ctx, key)
+func (s *Controller) runLiving(ctx context.Context, key cache.ObjectName, t *Batch, halt *pause.Pause, next queue.Next) (queue.Next, error) {
+	a, err := s.arrive(ctx, key, t, halt)
 	if err != nil {
 		return queue.Next{}, err
 	}
-	if object == nil {
+	if !a.exists() && !a.whole {
 		s.forget(key, t)
 		return next, nil
 	}
-	if s.Own.Leaves(key.Namespace) {
-		s.idle(ctx, key, t.Memory, t.Changes, Why{Reason: ScopeLeft})
-		return next.Sooner(source.ListingLook, queue.Due), nil // what came up stays, should the namespace come back
-	}
-	if current {
-		t.Unpark()
-	}
-	m := t.Memory
-	if m == nil || m.UID != object.GetUID() {
-		m.Gone()
-		m, current = newMemory(object.GetUID()).expecting(t.Expected, nil), !slices.ContainsFunc(t.Expected, func(w inbox.Write) bool {
-			return w.UID == object.GetUID()
-		})
+	m := a.memory
+	a.due = next
+	if m != t.Memory {
+		t.Memory.Gone()
 	}
 	defer m.Sleep()
-	defer func() { m.Grown = share.Grown() }()
 	t.Keep(m)
-	if !current {
-		s.idle(ctx, key, m, t.Changes, Why{Reason: CacheBehind})
-		return next, Park(t, m)
+	var share *children.Share
+	a.short = func(bytes int) bool {
+		share = s.Budget.Take(s.who(key), bytes, func() { s.Inbox.Look(key) })
+		return share == nil
 	}
-	in := Input{Key: key, Object: object, Version: version, Now: time.Now(), Changes: t.Changes, Share: share}
-	if now := s.Pauses.Of(object); now != nil {
-		return s.rest(ctx, in, m, *now, next)
+	if g, w := s.closedGate(a); g != nil {
+		return g.wait(ctx, s, a, t, w)
 	}
+	defer func() {
+		m.Grown = share.Grown()
+		share.Return()
+	}()
+	t.Unpark()
+	in := Input{Key: key, Object: a.tree(), Version: a.version, Now: a.now, Changes: t.Changes, Share: share}
 	if m.Halt != nil {
-		s.resumed(in, m)
-	}
-	if wait := m.Breaker.Wait(in.Now); wait > 0 && object.GetDeletionTimestamp() == nil {
-		s.idle(ctx, key, m, t.Changes, Why{Reason: BreakerOpen})
-		return next.Sooner(wait, queue.Due), nil
+		s.resumed(key, m)
 	}
 	p, err := s.openLiving(ctx, in, m)
 	if p == nil {
@@ -132,8 +101,7 @@ func (s *Controller) runLiving(ctx context.Context, key cache.ObjectName, t *Bat
 	if awaits, err := p.awaitsChild(ctx); err != nil {
 		return queue.Next{}, err
 	} else if awaits {
-		s.idle(ctx, key, m, t.Changes, Why{Reason: CacheBehind})
-		return next, Park(t, m)
+		return awaitCache(ctx, s, a, t, Why{Reason: CacheBehind})
 	}
 	return p.finish(t, p.run(ctx, next))
 }
@@ -288,33 +256,17 @@ func (s *Controller) logOf(in Input, about attempt.About) logr.Logger {
 	return about.Log(s.Observer.Log)
 }
 
-// share takes the memory that a reconcile over a key's object takes. It is nil where other reconciles hold too much: the key is queued when
-// they have returned it.
-func (s *Controller) share(key cache.ObjectName, m *ObjectState) *children.Share {
-	bytes := 0
-	if o, found := s.Own.Get(key); found {
-		if bytes = asUnknown * o.Length(); m != nil && m.Seen {
-			bytes = asTrees*o.Length() + m.Grown
-		}
-	}
-	who := children.Who{Resource: s.Rules.Resource, Namespace: key.Namespace, Name: key.Name}
-	return s.Budget.Take(who, bytes, func() { s.Inbox.Look(key) })
+// who names an object for the budget.
+func (s *Controller) who(key cache.ObjectName) children.Who {
+	return children.Who{Resource: s.Rules.Resource, Namespace: key.Namespace, Name: key.Name}
 }
 
-// read returns the object, nil when it is gone, and what the cache has of it.
-func (s *Controller) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, *cached.Object, error) {
-	version, found := s.Own.Get(key)
-	if !found {
-		return nil, nil, nil
+// bytes is how much memory a reconcile over the object takes, as far as that is known before.
+func (a arrival) bytes() int {
+	if a.memory.Seen {
+		return asTrees*a.version.Length() + a.memory.Grown
 	}
-	if s.Rules.Spec.Cache != dsl.CacheLive {
-		return version.Tree(), version, nil
-	}
-	object, err := s.Host.Read(ctx, s.Own.Resource().GVR, key)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading object: %w", err)
-	}
-	return object, version, nil
+	return asUnknown * a.version.Length()
 }
 
 // passRefused notes how a request of the reconcile itself ended.

@@ -29,9 +29,7 @@ func (s *Controller) finalize(ctx context.Context, key cache.ObjectName, t *Batc
 		}
 	}
 	for i, d := range t.Gone {
-		if d.Memory == nil && t.Memory != nil && t.Memory.UID == d.Object.GetUID() {
-			d.Memory = t.Memory
-		}
+		inherit(d, t)
 		if s.back(key, d, t) {
 			continue
 		}
@@ -63,6 +61,21 @@ func (s *Controller) finalize(ctx context.Context, key cache.ObjectName, t *Batc
 		}
 	}
 	return next, nil
+}
+
+// inherit gives an object that is gone what is remembered of it.
+func inherit(d *Tombstone, t *Batch) {
+	if d.Memory == nil && t.Memory != nil && t.Memory.UID == d.Object.GetUID() {
+		d.Memory = t.Memory
+	}
+}
+
+// holdGone leaves the turn's objects that are gone for the end of a pause.
+func holdGone(t *Batch) {
+	for _, d := range t.Gone {
+		inherit(d, t)
+	}
+	t.Left = t.Gone
 }
 
 // forgetGone ends what is known of a key that has no object. It reports whether the object is known to be gone.

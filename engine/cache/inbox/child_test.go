@@ -73,7 +73,7 @@ func TestAnOwnWriteWithoutAnEventIsLookedFor(t *testing.T) {
 func wantWoken(p *post, want bool) {
 	p.t.Helper()
 	synctest.Wait()
-	if _, _, came := p.Remembered(p.key); came.Child != want || (len(p.in.Stats().Waiting) > 0) != want {
+	if came := p.Peek(p.key); came.Child != want || (len(p.in.Stats().Waiting) > 0) != want {
 		p.t.Errorf("a child counts as changed: %t, and keys are queued: %v; want %t", came.Child, p.in.Stats().Waiting, want)
 	}
 }

@@ -44,26 +44,28 @@ func (b *Inbox[M]) Status(key Key) (p Status, known bool) {
 	return p, true
 }
 
-// Remembered returns the state of a key's object, nil before its first reconcile, the writes that its next reconcile waits for, and
-// the changes since the last reconcile. All stay for the next reconcile. Only the worker that has the key may call it.
-func (b *Inbox[M]) Remembered(key Key) (memory *M, awaited []Write, came Changes) {
+// Peek returns what Take would hand to a reconcile, but for objects that are gone. All stays for the next reconcile, so the batch must not
+// be closed. Only the worker that has the key may call it.
+func (b *Inbox[M]) Peek(key Key) *Batch[M] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.keys[key]
+	t, s := &Batch[M]{box: b, key: key}, b.keys[key]
 	if s == nil {
-		return nil, nil, came
+		return t
 	}
+	t.Memory = s.memory
 	if s.pending != nil {
-		if came = s.Changes; s.left != nil {
-			awaited = slices.Clone(s.left.awaits)
+		t.Changes, t.Expected = s.Changes, slices.Clone(s.expected)
+		t.Child = s.Child || len(s.changed) > 0
+		if s.left != nil {
+			t.Awaited = slices.Clone(s.left.awaits)
 		}
-		came.Child = s.Child || len(s.changed) > 0
 	}
-	if came.Related != nil {
-		came.Related = &Related{All: came.Related.All, Changes: slices.Clone(came.Related.Changes)}
+	if t.Related != nil {
+		t.Related = &Related{All: t.Related.All, Changes: slices.Clone(t.Related.Changes)}
 	}
-	came.Fresh = s.fresh
-	return s.memory, awaited, came
+	t.Fresh = s.fresh
+	return t
 }
 
 // Ask has a key looked at before all others, because somebody asks about its object. It reports whether the process leads.

@@ -147,6 +147,9 @@ func (w *Writes) Expect(uid types.UID, writes []Write) {
 	}
 }
 
+// Clone returns a copy.
+func (w *Writes) Clone() Writes { return Writes{slices.Clone(w.all), w.parked} }
+
 // Resume adds writes that passes waited for before.
 func (w *Writes) Resume(writes []Write) { w.all = append(w.all, writes...) }
 
