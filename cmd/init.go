@@ -29,6 +29,8 @@ type initFlags struct {
 	replace string
 	// sample: init writes the files of the sample of this name.
 	sample string
+	// add is a resource that init adds to an operator that exists.
+	add string
 }
 
 // newFile is a file that init writes.
@@ -47,6 +49,7 @@ On a terminal, init asks for missing flags.`,
 		Example: `  operator init
   operator init webapp --resource webapps.v1alpha1.example.com --kind WebApp --child Deployment,Service
   operator init webapp --resource webapps.v1alpha1.example.com --machine
+  operator init webapp --add crons.v1alpha1.example.com --child CronJob
   operator init --go webapp --resource webapps.v1alpha1.example.com --kind WebApp --replace ../handwerk`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -61,6 +64,12 @@ On a terminal, init asks for missing flags.`,
 			if f.sample != "" {
 				return p.initSample(f, c)
 			}
+			if f.add != "" {
+				if err := f.completeAdd(); err != nil {
+					return &usageError{command: c.CommandPath(), err: err}
+				}
+				return p.initAdd(f)
+			}
 			if err := p.completeInit(f); err != nil {
 				return &usageError{command: c.CommandPath(), err: err}
 			}
@@ -70,13 +79,13 @@ On a terminal, init asks for missing flags.`,
 			return p.init(f)
 		},
 	}
-	f.add(c.Flags())
+	f.addFlags(c.Flags())
 	p.addSample(f, c)
 	completeChoices(c)
 	return c
 }
 
-func (f *initFlags) add(set *pflag.FlagSet) {
+func (f *initFlags) addFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.resource, "resource", "",
 		"watch this `resource`: plural.version.group, as in webapps.v1alpha1.example.com")
 	set.StringVar(&f.kind, "kind", "", "what an object is, in `CamelCase`, as in WebApp\n(default the resource in the singular)")
@@ -86,6 +95,8 @@ func (f *initFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.golang, "go", false, "write a Go module: a type, a handler in Go and a test")
 	set.StringVar(&f.replace, "replace", "",
 		"have the Go module use this `checkout` of Handwerk, with what it requires")
+	set.StringVar(&f.add, "add", "",
+		"add this `resource` to the operator.yaml that is in the folder; its comments stay")
 	set.StringVar(&f.dir, "dir", "", "write into this `folder` (default the operator's name)")
 	set.BoolVar(&f.force, "force", false, "overwrite files that are there")
 }
@@ -122,6 +133,20 @@ func (p *program) completeInit(f *initFlags) error {
 	f.name = cmp.Or(f.name, strings.ToLower(f.kind))
 	f.dir = cmp.Or(f.dir, f.name)
 	return f.check()
+}
+
+// completeAdd checks the flags beside --add, and completes them.
+func (f *initFlags) completeAdd() error {
+	if f.golang || f.resource != "" {
+		return errors.New("--add is for an operator in YAML; it goes with --kind, --child, --machine, --dir and --force alone")
+	}
+	f.resource = f.add
+	f.kind = cmp.Or(f.kind, guessKind(f.resource))
+	f.dir = cmp.Or(f.dir, f.name, ".")
+	if len(f.children) == 0 {
+		f.children = []string{"Deployment"}
+	}
+	return cmp.Or(f.checkResource(), f.checkKind(), f.checkChildren())
 }
 
 // init writes the files. It first loads the configuration, to be sure that it is valid.

@@ -56,11 +56,13 @@ kind: Operator
 metadata:
   name: %[1]s
 resources:
-  - resource: %[3]s
-    # What a %[2]s is. "operator crd" prints the CRD. A field is its type and, behind a bar,
+`
+
+const resourceHead = `  - resource: %[2]s
+    # What a %[1]s is. "operator crd" prints the CRD. A field is its type and, behind a bar,
     # markers; a map is an object with fields.
     schema:
-      kind: %[2]s
+      kind: %[1]s
       spec:
 `
 
@@ -96,11 +98,16 @@ const machineText = `    # Where an object is: its state is kept in its status, 
             - {to: Running, when: "%[1]s", why: Its children are ready.}
 `
 
-// render writes the configuration.
+// render returns the configuration.
 func render(f *initFlags) string {
+	return fmt.Sprintf(operatorHead, f.name, f.kind) + resourceText(f)
+}
+
+// resourceText returns the entry of a resource in the configuration, indented by two.
+func resourceText(f *initFlags) string {
 	var out strings.Builder
 	chosen := f.beginnings()
-	fmt.Fprintf(&out, operatorHead, f.name, f.kind, f.resource)
+	fmt.Fprintf(&out, resourceHead, f.kind, f.resource)
 	for _, field := range specFields {
 		if slices.ContainsFunc(chosen, func(b beginning) bool { return slices.Contains(b.spec, field.name) }) {
 			fmt.Fprintf(&out, "        %s: %s\n", field.name, field.field)
