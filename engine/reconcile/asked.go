@@ -5,11 +5,13 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
@@ -45,6 +47,8 @@ func (s *Controller) without(key cache.ObjectName, err error) *why.Answer {
 	out := s.Answer(key)
 	if err != nil {
 		out.Without = err.Error()
+	} else {
+		out.Handlers, out.Unseen = nil, why.NoObject
 	}
 	return out
 }
@@ -64,11 +68,17 @@ func (s *Controller) look(ctx context.Context, a arrival, w Why) *why.Answer {
 		m = newMemory(object.GetUID())
 	}
 	defer m.borrow()()
+	if s.Writer.Renamer.Finds(object) {
+		object = s.Writer.Renamer.Renamed(object)
+	}
 	object = s.asTakenOver(object, m)
 	in := Input{Key: a.key, Object: object, Version: a.version, Deletion: progress.Deletion(object, false), Now: a.now, Changes: a.changes, Asked: true}
 	p := s.open(in, m)
 	out := p.explain(p.result(p.foresee(ctx), nil))
-	if w.Reason != "" && (out.Idle == nil || out.Idle.Reason != string(w.Reason)) {
+	switch {
+	case w.Reason == "":
+		out.Idle = nil // what the inbox says of the last reconcile is over
+	case out.Idle == nil || out.Idle.Reason != string(w.Reason):
 		out.Idle = why.IdleFor(string(w.Reason), w.Detail)
 	}
 	if w.Reason == Paused {
@@ -112,26 +122,55 @@ func (s *Controller) endsPause(o metav1.Object) string {
 	return "take off annotation " + key + of + " to go on"
 }
 
-// foresee finds out what handlers would do now, and runs none.
+// foresee finds out what handlers would do now, and runs none. It takes the steps of a reconcile, but for what these send.
 func (p *run) foresee(ctx context.Context) State {
-	st, m := p.published, p.memory
-	m.Filters.Begin()
-	p.related.Refresh(m.Related, p.Changes.Related)
-	st.Found = Found{Named: m.Rerun, Resync: m.Resync != nil && !p.Now.Before(*m.Resync)}
-	if len(p.Rules.Timers) > 0 && p.Deletion == "" {
-		st.Found.Clock = p.startClock(st.Draft)
+	st := p.published
+	p.begun()
+	if ids, asked := p.retryAsked(); asked {
+		for _, r := range p.Rules.Readers {
+			p.retryNow(ids, r)
+		}
 	}
+	st.Found, _ = p.found(st)
+	st.Found.Named = p.named()
 	for _, r := range p.Rules.Readers {
 		var j *Attempt
-		if st, j = p.decide(ctx, st, r); j == nil {
-			continue
+		p.noteOutcomesRead(st, r)
+		if st, j = p.decide(ctx, st, r); j != nil {
+			st.Jobs = append(st.Jobs, j)
+			st.Why = append(st.Why, p.forecast(st, j))
 		}
-		st.Jobs = append(st.Jobs, j)
-		w, _ := p.postponed(st, j)
-		if w.Reason == "" || w.Reason == Paused {
-			w.Reason, w.Detail = ToRun, ""
+		if p.outcomesRead != nil {
+			st = p.publishOutcome(st, r)
 		}
-		st.Why = append(st.Why, w)
+	}
+	if p.Rules.Spec.Lifecycle != nil {
+		st = p.foreseeChosen(st)
+	}
+	return st
+}
+
+// forecast says what becomes of a job, where all gates are open.
+func (p *run) forecast(st State, j *Attempt) Why {
+	w, _ := p.early(st, j)
+	switch {
+	case w.Reason != "":
+	case j.Record.Overdue(j.Reader.Handler, p.Now) != nil:
+		w.Reason = DeadlineOver
+	default:
+		w.Reason = ToRun
+	}
+	return w
+}
+
+// foreseeChosen asks the resource's lifecycle which handlers are to run.
+func (p *run) foreseeChosen(st State) State {
+	chosen, _ := st.Jobs.Chosen(p.Rules.Spec.Lifecycle, func(h *dsl.Handler) bool { return p.blocker(st, h) != "" }, p.Now)
+	for i, w := range st.Why {
+		runs := slices.ContainsFunc(chosen, func(r progress.Handler) bool { return r.ID == w.Handler })
+		if (w.Reason == ToRun || w.Reason == DeadlineOver) && !runs {
+			st.Why[i].Reason = NotChosen
+		}
 	}
 	return st
 }

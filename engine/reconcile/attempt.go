@@ -280,13 +280,17 @@ func (p *run) blocks(st State, r progress.Handler) bool {
 	return failed && p.askFilters(st.Draft, r, askFor(r.Handler)).Keeps()
 }
 
-// postponed says why a job does not run in this reconcile: it is not due yet, or blocked. The reason is empty where it runs.
+// postponed says why a job does not run in this reconcile. The reason is empty where it runs.
 func (p *run) postponed(st State, j *Attempt) (why Why, wait time.Duration) {
-	why = Why{Handler: j.Reader.ID, Cause: j.Cause}
 	if now := p.paused(); now != nil {
-		why.Reason, why.Detail = Paused, now.String()
-		return why, 0
+		return Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: Paused, Detail: now.String()}, 0
 	}
+	return p.early(st, j)
+}
+
+// early says why a job may not run yet: its time has not come, or it is blocked. The reason is empty where it may.
+func (p *run) early(st State, j *Attempt) (why Why, wait time.Duration) {
+	why = Why{Handler: j.Reader.ID, Cause: j.Cause}
 	if wait := j.Record.Waits(p.Now); wait > 0 {
 		why.Reason, why.Detail = BackOff, p.Now.Add(wait).Format(time.RFC3339)
 		return why, wait

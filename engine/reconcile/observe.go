@@ -6,6 +6,7 @@ package reconcile
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -31,19 +32,15 @@ type Found struct {
 func (p *run) observe(ctx context.Context, next queue.Next) (State, error) {
 	st := p.published
 	st.Due = next
-	p.memory.Filters.Begin()
-	p.noteEvent(p.Changes.Event)
-	if ids, asked := p.Object.GetAnnotations()[p.Rules.Retry]; asked && !p.Gone && !p.resourceWide() {
+	p.begun()
+	if ids, asked := p.retryAsked(); asked {
 		st = p.retry(st, ids)
 	}
-	var n Found
 	if len(p.Rules.Daemons) > 0 {
 		p.syncDaemons(st, false)
 	}
-	if len(p.Rules.Timers) > 0 && p.Deletion == "" {
-		n.Clock = p.startClock(st.Draft)
-	}
-	if again := p.related.Refresh(p.memory.Related, p.Changes.Related); again > 0 {
+	var again time.Duration
+	if st.Found, again = p.found(st); again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Resync)
 	}
 	if again := p.indexes.Refresh(); again > 0 {
@@ -53,15 +50,31 @@ func (p *run) observe(ctx context.Context, next queue.Next) (State, error) {
 		r := p.Rules.Readers[at]
 		return p.askFilters(st.Draft, r, askFor(r.Handler)).Keeps()
 	})
-	n.Named = slices.Concat(p.memory.Rerun, p.family.Claims.Asked())
-	n.Resync = p.memory.Resync != nil && !p.Now.Before(*p.memory.Resync)
-	st.Found = n
+	st.Found.Named = p.named()
 	if err := p.family.Rename(ctx); err != nil {
 		return st, err
 	}
 	p.family.Sight(ctx)
 	return st, nil
 }
+
+// begun has filters asked anew, and wakes handlers of events.
+func (p *run) begun() {
+	p.memory.Filters.Begin()
+	p.noteEvent(p.Changes.Event)
+}
+
+// found returns what has come up by time and among related objects, and when to look at these again; zero for never.
+func (p *run) found(st State) (out Found, again time.Duration) {
+	if len(p.Rules.Timers) > 0 && p.Deletion == "" {
+		out.Clock = p.startClock(st.Draft)
+	}
+	out.Resync = p.memory.Resync != nil && !p.Now.Before(*p.memory.Resync)
+	return out, p.related.Refresh(p.memory.Related, p.Changes.Related)
+}
+
+// named are the handlers that are to look again though others are not.
+func (p *run) named() []string { return slices.Concat(p.memory.Rerun, p.family.Claims.Asked()) }
 
 // noteEvent makes handlers of events run for what the watch has shown. It is in their entries from there on, so those alone that
 // are not through with it run for it again.

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
 // retryRefused is the reason of the Event that says that the annotation names no handler of the object.
@@ -19,31 +20,55 @@ const retryRefused = "RetryRefused"
 // mostUnknown bounds the names of handlers that do not exist in a line and an Event, in bytes.
 const mostUnknown = 512
 
+// retryAsked returns which handlers a person has run now, if one does.
+func (p *run) retryAsked() (ids string, asked bool) {
+	if p.Gone || p.resourceWide() {
+		return "", false
+	}
+	ids, asked = p.Object.GetAnnotations()[p.Rules.Retry]
+	return ids, asked
+}
+
+// retryNow has a handler run now if a person has named it, and reports whether there was something to retry.
+func (p *run) retryNow(ids string, r progress.Handler) (named, some bool) {
+	if named = isNamed(ids, r.ID); !named {
+		return false, false
+	}
+	e, some := p.ledger.Entry(r).RetryNow()
+	if some {
+		p.ledger.Put(r, e)
+	}
+	return true, some
+}
+
+// namesIn are the names of handlers in the annotation.
+func namesIn(ids string) []string {
+	return strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+}
+
+// isNamed reports whether the annotation names a handler, or all.
+func isNamed(ids, handler string) bool {
+	return strings.TrimSpace(ids) == "*" || slices.Contains(namesIn(ids), handler)
+}
+
 // retry has handlers run now that a person has named: those that failed for good, fail, or wait. With "*" these are all.
 // A handler that has succeeded is never one of them, so "*" on many objects repeats nothing that is done.
 func (p *run) retry(st State, ids string) State {
 	st.Retried = true
 	known, retried, idle := []string{}, []string{}, []string{}
-	all := strings.TrimSpace(ids) == "*"
-	names := strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-	named := func(id string) bool { return all || slices.Contains(names, id) }
 	for _, r := range p.Rules.Readers {
 		known = append(known, r.ID)
-		if !named(r.ID) {
-			continue
-		}
-		e, some := p.ledger.Entry(r).RetryNow()
-		if !some {
+		switch named, some := p.retryNow(ids, r); {
+		case some:
+			retried = append(retried, r.ID)
+		case named:
 			idle = append(idle, r.ID)
-			continue
 		}
-		p.ledger.Put(r, e)
-		retried = append(retried, r.ID)
 	}
 	for _, d := range p.Rules.Daemons {
 		known = append(known, d.ID)
 		switch {
-		case !named(d.ID):
+		case !isNamed(ids, d.ID):
 		case p.Daemons.Again(p.Key, d.Handler):
 			retried = append(retried, d.ID)
 		default:
@@ -53,7 +78,8 @@ func (p *run) retry(st State, ids string) State {
 	if len(retried)+len(idle) > 0 {
 		st = st.noted(Note{Line: "handlers are tried again, as the annotation asks", Values: []any{"handlers", retried, "nothingToRetry", idle}})
 	}
-	unknown := slices.DeleteFunc(names, func(id string) bool { return all || slices.Contains(known, id) })
+	names, all := namesIn(ids), strings.TrimSpace(ids) == "*"
+	unknown := slices.DeleteFunc(slices.Clone(names), func(id string) bool { return all || slices.Contains(known, id) })
 	if len(names) > 0 && len(unknown) == 0 {
 		return st
 	}

@@ -81,11 +81,19 @@ func (m *model) note(c craft, r *dsl.Request, saw string) error {
 func (m *model) ask(c craft, o *unstructured.Unstructured) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if c.filter == "shaky" && m.dice.IntN(3) == 0 {
+	if c.filter == "shaky" && m.fails(c) {
 		m.say("\t\t\t%s cannot say whether it sees %s", c.id, o.GetName())
 		return false, scene.ErrAgain
 	}
 	return c.sees(o.Object), nil
+}
+
+// fails decides whether a filter that may fail does. While an answer is held against a reconcile, it does the same in both.
+func (m *model) fails(c craft) bool {
+	if m.moment > 0 {
+		return (m.moment+len(c.String()))%3 == 0
+	}
+	return m.dice.IntN(3) == 0
 }
 
 func (m *model) oldOf(c craft, r *dsl.Request) string {

@@ -37,6 +37,8 @@ type model struct {
 	program program
 	dice    *rand.Rand // decides whether a filter that may fail does
 	lives   map[types.UID]*lifetime
+	// moment counts the moments at which answers are held against reconciles; zero where none are.
+	moment int
 	// runs: there is a process. Process counts them, version counts programs, calls counts calls.
 	runs                    bool
 	process, version, calls int
@@ -61,6 +63,8 @@ func (m *model) launch() {
 type mode struct {
 	// scoped: it works in one namespace, with a cache of its own. Live: its cache has nothing but keys.
 	scoped, live bool
+	// turns: its handlers take turns.
+	turns bool
 }
 
 func newMode(r *rand.Rand) mode {

@@ -293,6 +293,9 @@ func (p program) operator(d mode, do func(c craft, r *dsl.Request) error, ask fu
 	}
 	op.Resource(scene.Foos, func(foo *dsl.Resource) {
 		foo.Workers = 1
+		if d.turns {
+			foo.Lifecycle = dsl.OneByOne
+		}
 		if d.live {
 			foo.Cache = dsl.CacheLive
 		}
