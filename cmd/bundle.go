@@ -18,6 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/source"
+	"github.com/handwerk-dev/handwerk/engine/cluster/rbac"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
@@ -121,6 +122,7 @@ func (p *program) bundle(f *bundleFlags, out io.Writer) error {
 				return err
 			}
 		}
+		p.noteBundle(b)
 		return nil
 	}
 	files = append(files, kustomization(files))
@@ -137,8 +139,20 @@ func (p *program) bundle(f *bundleFlags, out io.Writer) error {
 		}
 		fmt.Fprintln(out, "wrote", name)
 	}
+	p.noteBundle(b)
 	fmt.Fprintf(out, "\nnext:\n  kubectl apply --server-side -k %s\n", filepath.ToSlash(f.dir))
 	return nil
+}
+
+// noteBundle says what somebody should know before applying a bundle.
+func (p *program) noteBundle(b *bundle) {
+	if b.flags.image == defaultImage {
+		fmt.Fprintf(p.Err, "note: without --image, the Deployment runs %s, which is in no registry: load it into the cluster, or push it and name it (docs/deploy.md)\n", defaultImage)
+	}
+	if risks := rbac.Risks(b.rights()); len(risks) > 0 {
+		fmt.Fprint(p.Err, "note: ")
+		writeRisks(p.Err, b.op, risks, mostRisks)
+	}
 }
 
 // sparesInput returns an error if a file of the bundle would overwrite one of its inputs.

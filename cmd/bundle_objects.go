@@ -269,12 +269,11 @@ func (b *bundle) written() ([]file, error) {
 		}
 		out = append(out, file{"crds.yaml", crds.String()})
 	}
-	set := rbac.Settings{Namespace: b.flags.namespace, SecureMetrics: b.Secure}
 	head := []string{"What operator " + b.op.Name + " needs, as operator rbac prints it."}
 	for _, handler := range rbac.Undeclared(b.op) {
 		head = append(head, undeclared(handler))
 	}
-	if err := writeRoles(&roles, strings.Join(head, "\n"), b.op, account{b.flags.namespace, b.Name}, rbac.Roles(rbac.Of(b.op, set))); err != nil {
+	if err := writeRoles(&roles, strings.Join(head, "\n"), b.op, account{b.flags.namespace, b.Name}, rbac.Roles(b.rights())); err != nil {
 		return nil, fmt.Errorf("writing roles: %w", err)
 	}
 	out = append(out, file{"rbac.yaml", roles.String()})
@@ -283,6 +282,11 @@ func (b *bundle) written() ([]file, error) {
 	}
 	text, err := b.configMap()
 	return append(out, file{"config.yaml", text}), err
+}
+
+// rights returns the rights of the operator's account.
+func (b *bundle) rights() []rbac.Rule {
+	return rbac.Of(b.op, rbac.Settings{Namespace: b.flags.namespace, SecureMetrics: b.Secure})
 }
 
 // configMap returns the ConfigMap with the configuration. It is immutable: another configuration has another name.

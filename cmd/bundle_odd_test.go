@@ -186,3 +186,22 @@ func TestABundleSparesWhatItIsMadeFrom(t *testing.T) {
 		t.Errorf("the configuration is %s, %v", left, err)
 	}
 }
+
+// TestABundleSaysWhatToKnowBeforeApplyingIt holds the notes, which do not come into the objects.
+func TestABundleSaysWhatToKnowBeforeApplyingIt(t *testing.T) {
+	for name, test := range map[string]struct{ args, want string }{
+		"risky rights, and an image in no registry": {
+			"--config ../samples/tenant", "note: without --image, the Deployment runs handwerk:dev, which is in no registry: load it into the cluster, or push it and name it (docs/deploy.md)\n" +
+				"note: the account of operator tenant can\n  bind roles whose rights it does not have: admin in all namespaces (handler namespaces/provision)\n",
+		},
+		"nothing to say": {"--config ../samples/foo-yaml --image registry.example.com/handwerk:v1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := standard(t)
+			bundled(t, b, strings.Fields(test.args)...)
+			if diff := cmp.Diff(test.want, b.err.String()); diff != "" {
+				t.Errorf("stderr (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

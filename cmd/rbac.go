@@ -38,6 +38,7 @@ type rbacFlags struct {
 	cluster bool
 	check   bool
 	minimal bool
+	summary bool
 }
 
 func (f *rbacFlags) checkAccount() error {
@@ -63,6 +64,9 @@ flags say otherwise. Account and namespace are those of the release.
 With --check, the cluster is asked instead which of these rights are missing: for
 the account of your kubeconfig, or for the one of --service-account. The exit code
 is 1 when one is missing that the operator cannot work without.
+
+With --summary, it prints the rights that Kubernetes calls risky, and the handlers that
+ask for them: reading Secrets, writing roles, deleting Namespaces, and so on.
 
 What Go functions need, only their authors know; see needs in docs/language.md.`,
 		Example: `  operator rbac --config operator.yaml | kubectl apply -f -
@@ -92,6 +96,7 @@ func (f *rbacFlags) add(set *pflag.FlagSet) {
 		"the account of the operator's pod, as `NAMESPACE/NAME`\n(default that of operator bundle, "+objectName("OPERATOR")+" in "+defaultNamespace+")")
 	set.BoolVar(&f.cluster, "cluster", false, "learn from a cluster which resources have namespaces, rather than guess")
 	set.BoolVar(&f.minimal, "minimal", false, "leave out what the operator works without, in part")
+	set.BoolVar(&f.summary, "summary", false, "print the dangerous things alone that the account can do, as reading Secrets")
 	set.BoolVar(&f.check, "check", false, "ask a cluster which of the rights are missing, and print these")
 	addChoice(set, &choice{value: &f.output, noun: "format", words: []string{"yaml", "json", helmValues}}, "output", "o", "how the roles are written")
 }
@@ -153,6 +158,10 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 	}
 	if f.minimal {
 		rules = slices.DeleteFunc(rules, func(r rbac.Rule) bool { return r.Optional })
+	}
+	if f.summary {
+		writeRisks(out, op, rbac.Risks(rules), 0)
+		return nil
 	}
 	roles := rbac.Roles(rules)
 	switch f.output {
