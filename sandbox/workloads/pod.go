@@ -56,11 +56,11 @@ func (l *loop) tellStarts(p *corev1.Pod, next *corev1.PodStatus) {
 // fieldOf returns the part of a Pod that an Event about one of its containers names.
 func fieldOf(container string) string { return "spec.containers{" + container + "}" }
 
-// holdPod leaves a Pod as it is. A new one is Pending: the API server of a cluster says so when it is created.
+// holdPod leaves a Pod as it is. A new one is Pending: a server with schemas says so when it is created, with the class of quality.
 func holdPod(l *loop, o object) error {
 	p := o.(*corev1.Pod)
 	next := p.Status.DeepCopy()
-	if next.Phase == "" {
+	if next.Phase == "" && next.QOSClass == "" {
 		next.Phase = corev1.PodPending
 	}
 	return l.status("Pod", p, kubelet, p.Status, *next)
