@@ -34,7 +34,7 @@ func (s *Server) bind(t *table, r Request) (any, error) {
 	}
 	asked := old.DeepCopy()
 	asked.SetUID(binding.GetUID())
-	if err := t.otherUID(asked, old.GetUID()); err != nil {
+	if err := s.otherUID(t, asked, old.GetUID()); err != nil {
 		return nil, err
 	}
 	if err := mayBind(old); err != nil {

@@ -37,10 +37,11 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 		return nil, err
 	}
 	t.rewrite(o)
-	if t.custom { // the status that a client sends counts for managed fields
+	if !t.custom { // the status that a client sends counts for managed fields of a custom resource
+		s.stripStatus(t, r, o)
+	}
+	if r.Verb == "create" { // metadata that an update or an apply sends counts, too
 		stripMetadata(o)
-	} else {
-		s.strip(t, r, o)
 	}
 	if r.contentType != string(types.ApplyPatchType) {
 		o.SetManagedFields(nil)
@@ -59,10 +60,15 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 
 // strip removes the fields that the creation of an object does not set.
 func (s *Server) strip(t *table, r Request, o *unstructured.Unstructured) {
+	s.stripStatus(t, r, o)
+	stripMetadata(o)
+}
+
+// stripStatus removes the status that the creation of an object does not set.
+func (s *Server) stripStatus(t *table, r Request, o *unstructured.Unstructured) {
 	if t.status && !s.typed(t, r) && !t.createsStatus() {
 		delete(o.Object, "status")
 	}
-	stripMetadata(o)
 }
 
 // stripMetadata removes the metadata that the creation of an object does not set.
@@ -83,7 +89,7 @@ func (s *Server) admit(t *table, r Request, o *unstructured.Unstructured) error 
 	if err := s.validate(t, r, o); err != nil {
 		return err
 	}
-	if !s.dry && hasVersion(o) { // a dry run does not come to the storage
+	if r.Verb == "create" && !s.dry && hasVersion(o) { // a dry run does not come to the storage
 		return errVersion
 	}
 	return t.taken(o)

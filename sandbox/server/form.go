@@ -67,8 +67,8 @@ func (r Request) fits(t *table, o *unstructured.Unstructured) error {
 		o.SetAPIVersion(expected)
 	case o.GetAPIVersion() != expected:
 		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", o.GetAPIVersion(), expected))
-	case kind != "" && kind != t.kind && r.Verb == "update":
-		return cmp.Or(r.named(o), isKind(t, r, o))
+	case kind != "" && kind != t.kind && r.Verb == "update": // the kind is looked at after the stored object
+		return r.named(o)
 	case kind != "" && kind != t.kind:
 		return isKind(t, r, o)
 	}

@@ -234,7 +234,7 @@ func (s *Server) createByUpdate(t *table, r Request) (*unstructured.Unstructured
 	}
 	right := r.attributes()
 	right.Verb = "create"
-	if err := s.decodedBefore(t, r, o, cmp.Or(r.named(o), t.otherUID(o, ""), s.permit(right))); err != nil {
+	if err := s.decodedBefore(t, r, o, cmp.Or(r.named(o), s.otherUID(t, o, ""), unreadable(o.GetResourceVersion()), s.permit(right))); err != nil {
 		return nil, err
 	}
 	if r.reply != nil {

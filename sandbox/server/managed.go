@@ -66,9 +66,6 @@ func (m managing) note(r Request, old, next *unstructured.Unstructured) bool {
 	if filter := m.resets[fieldpath.APIVersion(version)]; filter != nil {
 		change.FilterFields(filter)
 	}
-	if _, found, _ := unstructured.NestedInt64(next.Object, "spec", "replicas"); found && r.Subresource == "scale" && m.checked {
-		change.Modified.Insert(fieldpath.MakePathOrDie("spec", "replicas")) // whoever writes a scale owns it, changed or not
-	}
 	now := entriesAfter(was, change, m.entry(r, metav1.ManagedFieldsOperationUpdate))
 	if updates := slices.DeleteFunc(slices.Clone(now), isApplied); len(updates) > maxUpdaters {
 		return false
@@ -86,9 +83,6 @@ func (m managing) entry(r Request, operation metav1.ManagedFieldsOperationType) 
 	}
 	if r.Subresource != "" {
 		out["subresource"] = r.Subresource
-	}
-	if r.Subresource == "scale" { // a real server tells no time here
-		delete(out, "time")
 	}
 	return out
 }
@@ -127,9 +121,9 @@ func (m managing) first(r Request, intent *unstructured.Unstructured) *unstructu
 // is not of the version.
 func entriesBefore(r Request, old *unstructured.Unstructured, metadata map[string]any, version string) (stored []any, known bool) {
 	before, _ := old.Object["metadata"].(map[string]any)
-	stored, _ = before["managedFields"].([]any)
+	stored = distinct(before)
 	sent, _ := metadata["managedFields"].([]any)
-	if r.Subresource == "" && sent != nil && !reflect.DeepEqual(sent, stored) {
+	if r.Subresource == "" && sent != nil && !reflect.DeepEqual(sent, before["managedFields"]) {
 		return nil, false
 	}
 	other := slices.ContainsFunc(stored, func(e any) bool {

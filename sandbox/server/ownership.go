@@ -28,15 +28,14 @@ type ownership struct {
 }
 
 // updated returns next with its managedFields after a write other than apply. For a new object, old is nil.
-func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstructured) (out *unstructured.Unstructured) {
+func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstructured) *unstructured.Unstructured {
 	m := o.managing(t, r)
 	if old == nil {
 		old = t.blank(m.kind)
 	}
-	if r.Subresource == "scale" && t.replicas(next) == 0 {
-		// A Scale of 0 is encoded without the field, so the field has no manager.
-		unstructured.RemoveNestedField(next.Object, t.scale.spec...)
-		defer func() { _ = unstructured.SetNestedField(out.Object, int64(0), t.scale.spec...) }()
+	if r.Subresource == "scale" {
+		m.noteScale(t, r, old, next)
+		return next
 	}
 	if t.reformed == 0 && m.note(r, old, next) { // with other schemas than before, entries may have to change by themselves
 		return next
@@ -45,7 +44,7 @@ func (o *ownership) updated(t *table, r Request, old, next *unstructured.Unstruc
 	if err != nil {
 		return next
 	}
-	out, err = updatedBy(manager, r, old, next)
+	out, err := updatedBy(manager, r, old, next)
 	restamp(old, out, m.now)
 	if err != nil { // the entries that a client sends count only if all of them can be read
 		next.SetManagedFields(old.GetManagedFields())

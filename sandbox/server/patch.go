@@ -213,14 +213,10 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 	if intent.GetManagedFields() != nil {
 		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
-	switch {
-	case t.converter(r.Resource.Version) != nil: // managed fields leave out what has no effect
-	case r.Subresource == "status":
+	if r.Subresource == "status" && t.converter(r.Resource.Version) == nil { // with a converter, managed fields leave out what has no effect
 		maps.DeleteFunc(intent.Object, func(key string, _ any) bool {
 			return !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, key)
 		})
-	case t.status:
-		delete(intent.Object, "status")
 	}
 	next, err := s.owners.applied(t, r, old, intent)
 	if err == nil && !t.custom && s.schemas != nil {

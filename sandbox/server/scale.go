@@ -5,6 +5,7 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,6 +73,35 @@ func (t *table) replicas(o *unstructured.Unstructured) int64 {
 	return wanted
 }
 
+// absentReplicas is the number of a real server for the replicas of a custom resource that has none.
+const absentReplicas = math.MinInt32
+
+// lacksReplicas reports whether an object says nothing about replicas. A built-in one always does.
+func (t *table) lacksReplicas(o *unstructured.Unstructured) bool {
+	_, found, _ := unstructured.NestedInt64(o.Object, t.scale.spec...)
+	return t.custom && !found
+}
+
+// shownScale returns the scale of an object for a read.
+func (t *table) shownScale(o *unstructured.Unstructured) (any, error) {
+	if t.lacksReplicas(o) {
+		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", t.scale.text()))
+	}
+	return t.scaleOf(o).Object, nil
+}
+
+// scaleToPatch returns the scale of an object as a patch finds it.
+func (t *table) scaleToPatch(o *unstructured.Unstructured) *unstructured.Unstructured {
+	out := t.scaleOf(o)
+	if t.lacksReplicas(o) {
+		out.Object["spec"] = map[string]any{"replicas": int64(absentReplicas)}
+	}
+	return out
+}
+
+// text returns the path of the wanted replicas as a CRD has it.
+func (s *scaling) text() string { return "." + strings.Join(s.spec, ".") }
+
 // selectorText returns a label selector as text; a custom resource has it so.
 func selectorText(o *unstructured.Unstructured, path []string) string {
 	switch value, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...); value := value.(type) {
@@ -105,11 +135,11 @@ func (s *Server) rescale(t *table, r Request) (any, error) {
 	case old == nil:
 		return nil, apierrors.NewNotFound(t.name(), r.Name)
 	case r.Verb == "get":
-		return t.scaleOf(old).Object, nil
+		return t.shownScale(old)
 	case r.applies():
 		return s.applyScale(t, r, old, &unstructured.Unstructured{Object: r.Body})
 	case r.Verb == "patch":
-		sent, err = s.scaleFrom(r, t.custom, t.scaleOf(old))
+		sent, err = s.scaleFrom(r, t.custom, t.scaleToPatch(old))
 	case r.Verb != "update":
 		err = apierrors.NewMethodNotSupported(t.name(), r.Verb)
 	}
@@ -193,6 +223,9 @@ func (t *table) scaled(old, sent *unstructured.Unstructured) (*unstructured.Unst
 	replicas, _, err := unstructured.NestedInt64(sent.Object, "spec", "replicas")
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if replicas == absentReplicas && t.custom {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty", t.scale.text()))
 	}
 	if replicas < 0 && !t.custom { // that of a custom resource is checked with the rest of the object
 		return nil, apierrors.NewInvalid(scaleKind().GroupKind(), old.GetName(), field.ErrorList{

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server/store"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,21 +26,25 @@ import (
 
 // update replaces an object, or its status, by the sent one.
 func (s *Server) update(t *table, r Request, old, sent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := s.decodedBefore(t, r, sent, cmp.Or(r.named(sent), t.otherUID(sent, old.GetUID()))); err != nil {
+	err := cmp.Or(r.named(sent), s.otherUID(t, sent, old.GetUID()), agrees(t, old, sent), isKind(t, r, sent))
+	if err := s.decodedBefore(t, r, sent, err); err != nil {
 		return nil, err
 	}
 	return s.replace(t, r, old, sent)
 }
 
 // otherUID returns the error for an update that is about an object with another uid, or nil. An absent object has none.
-func (t *table) otherUID(sent *unstructured.Unstructured, is types.UID) error {
-	uid := sent.GetUID()
+func (s *Server) otherUID(t *table, sent *unstructured.Unstructured, is types.UID) error {
+	uid, key := sent.GetUID(), t.storageKey(sent)
 	if uid == "" || uid == is {
 		return nil
 	}
+	if s.dry { // which does not come to the storage
+		key = strings.TrimPrefix(key, "/registry")
+	}
 	return apierrors.NewConflict(t.name(), sent.GetName(), fmt.Errorf(
 		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
-			"Precondition failed: UID in precondition: %s, UID in object meta: %s", t.storageKey(sent), uid, is))
+			"Precondition failed: UID in precondition: %s, UID in object meta: %s", key, uid, is))
 }
 
 // storageKey returns the key of an object in the storage of a real server, which some of its errors name.
@@ -100,7 +105,7 @@ func (s *Server) put(t *table, r Request, old, next *unstructured.Unstructured) 
 	if !s.dry {
 		next.SetSelfLink("") // it is not stored
 	}
-	if same(old, next) && !t.changes(r, old) {
+	if same(old, next) && !t.partial[old.GetUID()] { // a real server has stored a partial one without some of its defaults
 		return old, nil
 	}
 	if t.raises() && !reflect.DeepEqual(t.desired(r, old), t.desired(r, next)) {
@@ -117,12 +122,6 @@ func (s *Server) put(t *table, r Request, old, next *unstructured.Unstructured) 
 	return s.write(t, store.Modified, next)
 }
 
-// changes reports whether a write that changes nothing is stored: that of a scale, and one of an object that a real
-// server has stored without some of its defaults.
-func (t *table) changes(r Request, old *unstructured.Unstructured) bool {
-	return t.partial[old.GetUID()] || r.Subresource == "scale"
-}
-
 // raises reports whether changes raise the generation. That of a PriorityClass stays.
 func (t *table) raises() bool { return t.generation && t.group != "scheduling.k8s.io" }
 
@@ -135,11 +134,16 @@ func agrees(t *table, old, next *unstructured.Unstructured) error {
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	case version == "0": // it means any version
 	case version != "" && version != old.GetResourceVersion():
-		if _, err := strconv.ParseUint(version, 10, 64); err != nil {
-			return internalError(err)
-		}
-		return apierrors.NewConflict(t.name(), old.GetName(), errors.New(
-			"the object has been modified; please apply your changes to the latest version and try again"))
+		return cmp.Or(unreadable(version), error(apierrors.NewConflict(t.name(), old.GetName(), errors.New(
+			"the object has been modified; please apply your changes to the latest version and try again"))))
+	}
+	return nil
+}
+
+// unreadable returns the error for a resource version that is no number, or nil.
+func unreadable(version string) error {
+	if _, err := strconv.ParseUint(version, 10, 64); err != nil && version != "" {
+		return internalError(err)
 	}
 	return nil
 }
