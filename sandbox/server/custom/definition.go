@@ -79,7 +79,7 @@ func (definition) Create(_ context.Context, object map[string]any) field.ErrorLi
 
 // Update returns why a CRD cannot take the place of a stored one.
 func (definition) Update(_ context.Context, object, stored map[string]any) field.ErrorList {
-	out := updated(object, stored)
+	out := updated(object, stored, false)
 	if reflect.DeepEqual(object["spec"], stored["spec"]) {
 		return out
 	}
@@ -97,5 +97,5 @@ func (definition) Update(_ context.Context, object, stored map[string]any) field
 
 // UpdatePart returns what is wrong with the metadata: the status is that of controllers.
 func (definition) UpdatePart(_ context.Context, _ string, object, stored map[string]any) field.ErrorList {
-	return updated(object, stored)
+	return updated(object, stored, false)
 }

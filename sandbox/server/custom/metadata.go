@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,9 +31,9 @@ func (f *form) created(object map[string]any) field.ErrorList {
 	return validation.ValidateObjectMeta(meta, f.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 }
 
-// updated checks the metadata of an object that takes the place of a stored one. Like a real server, it says again what
-// the server itself has found.
-func updated(object, stored map[string]any) field.ErrorList {
+// updated checks the metadata of an object that takes the place of a stored one. Like a real server, it checks them as those of a new
+// object, too, and says again what the server itself has found.
+func updated(object, stored map[string]any, namespaced bool) field.ErrorList {
 	meta, errs := metadataOf(object)
 	if len(errs) > 0 {
 		return errs
@@ -41,7 +42,20 @@ func updated(object, stored map[string]any) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	return validation.ValidateObjectMetaUpdate(meta, old, field.NewPath("metadata"))
+	path := field.NewPath("metadata")
+	out := validation.ValidateObjectMeta(meta, namespaced, isSegment, path)
+	if len(out) > 0 {
+		out = append(out, validation.ValidateObjectMetaUpdate(meta, meta, path)...)
+	}
+	return append(out, validation.ValidateObjectMetaUpdate(meta, old, path)...)
+}
+
+// isSegment returns why a name, or the prefix of one, cannot be a part of a path.
+func isSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
 
 // metadataOf decodes the metadata of an object, except the managed fields, which the server writes.

@@ -42,7 +42,7 @@ func (f *form) Create(ctx context.Context, object map[string]any) field.ErrorLis
 func (f *form) Update(ctx context.Context, object, stored map[string]any) field.ErrorList {
 	change := f.change(object, stored)
 	out := slices.Concat(
-		updated(object, stored),
+		updated(object, stored, f.namespaced),
 		byField(validation.ValidateCustomResourceUpdate(nil, object, stored, f.whole(), validation.WithRatcheting(change))),
 		f.specReplicas(object), f.statusReplicas(object),
 		objectmeta.Validate(ctx, nil, object, f.shape, false),
@@ -58,7 +58,7 @@ func (f *form) Update(ctx context.Context, object, stored map[string]any) field.
 // UpdatePart is Update after a write that changed the status alone.
 func (f *form) UpdatePart(ctx context.Context, _ string, object, stored map[string]any) field.ErrorList {
 	change := f.change(object, stored)
-	out := updated(object, stored)
+	out := updated(object, stored, f.namespaced)
 	if status, found := object["status"]; found {
 		out = append(out, byField(validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, stored["status"], f.status(),
 			validation.WithRatcheting(change.Key("status"))))...)
