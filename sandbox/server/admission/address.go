@@ -87,13 +87,14 @@ func writeAllocated(o *unstructured.Unstructured, s *corev1.ServiceSpec) {
 type allocations struct {
 	addresses map[string]bool
 	ports     map[int32]bool
-	// own are those of the stored Service.
-	own corev1.ServiceSpec
+	// own are those of the stored Service, and fresh says that there is none.
+	own   corev1.ServiceSpec
+	fresh bool
 }
 
 // allocated returns what is not free for a Service.
 func (c *Chain) allocated(r Request) (*allocations, error) {
-	out := &allocations{addresses: map[string]bool{}, ports: map[int32]bool{}}
+	out := &allocations{addresses: map[string]bool{}, ports: map[int32]bool{}, fresh: r.Old == nil}
 	if r.Old != nil {
 		old, err := read[corev1.Service](r.Old)
 		if err != nil {
@@ -181,17 +182,36 @@ func (a *allocations) givePorts(s *corev1.ServiceSpec) *field.Error {
 	for _, p := range s.Ports {
 		a.ports[p.NodePort] = true
 	}
-	gives := !balanced || s.AllocateLoadBalancerNodePorts == nil || *s.AllocateLoadBalancerNodePorts
+	if !balanced || s.AllocateLoadBalancerNodePorts == nil || *s.AllocateLoadBalancerNodePorts {
+		a.choosePorts(s.Ports)
+	}
+	return nil
+}
+
+// choosePorts chooses ports of nodes for ports that have none. Ports of a new Service that have one number, such as that of DNS with two
+// protocols, share a port of nodes.
+func (a *allocations) choosePorts(ports []corev1.ServicePort) {
+	shared := map[int32]int32{}
+	for _, p := range ports {
+		if shared[p.Port] == 0 && a.fresh {
+			shared[p.Port] = p.NodePort
+		}
+	}
 	next := int32(firstNodePort)
-	for i := range s.Ports {
-		if !gives || s.Ports[i].NodePort != 0 {
+	for i := range ports {
+		p := &ports[i]
+		if p.NodePort == 0 {
+			p.NodePort = shared[p.Port]
+		}
+		if p.NodePort != 0 {
 			continue
 		}
 		for a.ports[next] {
 			next++
 		}
-		s.Ports[i].NodePort = next
-		a.ports[next] = true
+		p.NodePort, a.ports[next] = next, true
+		if a.fresh {
+			shared[p.Port] = next
+		}
 	}
-	return nil
 }

@@ -48,21 +48,30 @@ func computeOrStorage(name corev1.ResourceName) bool {
 
 // checkAmount checks an amount of a resource of containers.
 func checkAmount(f *findings, path *field.Path, name corev1.ResourceName, amount resource.Quantity) {
-	f.each(path, name, utilvalidation.IsQualifiedName(string(name)))
-	if !strings.Contains(string(name), "/") {
-		switch {
-		case name == corev1.ResourceCPU, name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage,
-			strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
-		default:
-			f.invalid(path, name, "must be a standard resource type or fully qualified")
-			f.invalid(path, name, "must be a standard resource for containers")
-		}
-	}
+	checkResourceName(f, path, name)
 	notNegativeAmount(f, path, amount)
 	if !computeOrStorage(name) && amount.MilliValue()%1000 != 0 {
 		f.invalid(path, amount, "must be an integer")
 	}
 }
+
+// checkResourceName checks the name of a resource of containers.
+func checkResourceName(f *findings, path *field.Path, name corev1.ResourceName) {
+	f.each(path, name, utilvalidation.IsQualifiedName(string(name)))
+	switch {
+	case strings.Contains(string(name), "/"), strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
+		return
+	case name == corev1.ResourceCPU, name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage:
+		return
+	case !slices.Contains(strings.Fields(otherResources), string(name)):
+		f.invalid(path, name, "must be a standard resource type or fully qualified")
+	}
+	f.invalid(path, name, "must be a standard resource for containers")
+}
+
+// otherResources are the resources of Kubernetes that a quota has, and a container has not.
+const otherResources = `requests.cpu requests.memory requests.ephemeral-storage requests.storage limits.cpu limits.memory limits.ephemeral-storage
+	pods resourcequotas services services.nodeports services.loadbalancers replicationcontrollers secrets configmaps persistentvolumeclaims storage`
 
 func notNegativeAmount(f *findings, path *field.Path, amount resource.Quantity) {
 	if amount.Sign() < 0 {

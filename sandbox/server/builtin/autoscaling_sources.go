@@ -78,15 +78,13 @@ func checkMetricSource(f *findings, path *field.Path, m *autoscalingv2.MetricSpe
 			f.required(at.Child("target", "averageValue"), "must specify a positive target averageValue")
 		}
 	case m.Resource != nil:
-		checkUsage(f, path.Child("resource"), string(m.Resource.Name), &m.Resource.Target)
-	case m.ContainerResource != nil:
-		at := path.Child("containerResource")
-		if m.ContainerResource.Container == "" {
-			f.required(at.Child("container"), "must specify a container")
-		} else {
-			f.each(at.Child("container"), m.ContainerResource.Container, utilvalidation.IsDNS1123Label(m.ContainerResource.Container))
+		at := path.Child("resource")
+		if m.Resource.Name == "" {
+			f.required(at.Child("name"), "must specify a resource name")
 		}
-		checkUsage(f, at, string(m.ContainerResource.Name), &m.ContainerResource.Target)
+		checkUsage(f, at.Child("target"), &m.Resource.Target)
+	case m.ContainerResource != nil:
+		checkContainerMetric(f, path.Child("containerResource"), m.ContainerResource)
 	}
 }
 
@@ -99,17 +97,29 @@ func checkIdentifier(f *findings, path *field.Path, name string) {
 	f.each(path, name, roleName(name, false))
 }
 
-// checkUsage checks a metric of the usage of a resource.
-func checkUsage(f *findings, path *field.Path, name string, t *autoscalingv2.MetricTarget) {
-	if name == "" {
+// checkContainerMetric checks a metric of the usage of a resource by one container of each Pod.
+func checkContainerMetric(f *findings, path *field.Path, m *autoscalingv2.ContainerResourceMetricSource) {
+	if m.Name == "" {
 		f.required(path.Child("name"), "must specify a resource name")
+	} else {
+		checkResourceName(f, path.Child("name"), m.Name)
 	}
-	checkTarget(f, path.Child("target"), t)
+	if m.Container == "" {
+		f.required(path.Child("container"), "must specify a container")
+	} else {
+		f.each(path.Child("container"), m.Container, utilvalidation.IsDNS1123Label(m.Container))
+	}
+	checkUsage(f, path.Child("target"), &m.Target)
+}
+
+// checkUsage checks the usage of a resource that an autoscaler aims at.
+func checkUsage(f *findings, path *field.Path, t *autoscalingv2.MetricTarget) {
+	checkTarget(f, path, t)
 	switch {
 	case t.AverageUtilization != nil && t.AverageValue != nil:
-		f.forbidden(path.Child("target", "averageValue"), "may not set both a target raw value and a target utilization")
+		f.forbidden(path.Child("averageValue"), "may not set both a target raw value and a target utilization")
 	case t.AverageUtilization == nil && t.AverageValue == nil:
-		f.required(path.Child("target", "averageUtilization"), "must set either a target raw value or a target utilization")
+		f.required(path.Child("averageUtilization"), "must set either a target raw value or a target utilization")
 	}
 }
 

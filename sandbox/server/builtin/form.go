@@ -183,7 +183,20 @@ func (f *form) UpdatePart(_ context.Context, part string, object, stored map[str
 	server.SetAside(whole)
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(whole["metadata"].(map[string]any), next) // Decode has found what is wrong
 	f.metadata(found, next, false)
+	if part == "status" && f.rule.status != nil {
+		f.rule.status(found, f.statusOf(object), f.statusOf(stored))
+	}
 	return found.all()
+}
+
+// statusOf returns the typed form of an object that has its status alone.
+func (f *form) statusOf(object map[string]any) runtime.Object {
+	into, err := scheme.Scheme.New(f.kind)
+	if err != nil {
+		panic("builtin: " + err.Error()) // not reached: the scheme has the kind
+	}
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"status": object["status"]}, into) // Decode has found what is wrong
+	return into
 }
 
 // Converter returns nil: the server knows the fields of built-in kinds.

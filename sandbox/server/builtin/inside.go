@@ -48,9 +48,12 @@ func writeInside(out *bytes.Buffer, v reflect.Value) {
 	}
 }
 
-// writeFields writes the fields of a struct, and those of embedded ones in their place.
+// writeFields writes the fields of a struct, and those of embedded ones in their place. The API server's own types have no version.
 func writeFields(out *bytes.Buffer, v reflect.Value) {
 	for i := range v.NumField() {
+		if v.Type().Field(i).Name == "TypeMeta" {
+			continue
+		}
 		if v.Type().Field(i).Anonymous {
 			if inner := inside(v.Field(i).Interface()); len(inner) > len("{}") {
 				comma(out)

@@ -36,6 +36,8 @@ type rule struct {
 	names string
 	// part is check after a write of a part of the spec by a subresource.
 	part func(f *findings, part string, next, old any)
+	// status is check after a write of the status. It may be nil.
+	status func(f *findings, next, old any)
 	// apart: the defaults of the spec, of the status and of the metadata do not depend on each other, and keep is about the spec alone.
 	apart bool
 }
@@ -50,6 +52,7 @@ type of[T any] struct {
 	check      func(f *findings, next, old *T)
 	warn       func(next, old *T) []string
 	part       func(f *findings, part string, next, old *T)
+	status     func(f *findings, next, old *T)
 	apart      bool
 	names      string
 	renamed    bool
@@ -81,6 +84,9 @@ func (r of[T]) plain() rule {
 	}
 	if r.part != nil {
 		out.part = func(f *findings, part string, next, old any) { r.part(f, part, next.(*T), old.(*T)) }
+	}
+	if r.status != nil {
+		out.status = func(f *findings, next, old any) { r.status(f, next.(*T), old.(*T)) }
 	}
 	if r.check != nil {
 		out.check = func(f *findings, next, old any) {

@@ -102,9 +102,9 @@ func workload(kind string) rule {
 	case "CronJob":
 		return of[batchv1.CronJob]{names: podNames, fill: fillCronJob, check: checkCronJob, apart: true}.plain()
 	case "DaemonSet":
-		return of[appsv1.DaemonSet]{fill: fillDaemonSet, begin: beginDaemonSet, keep: keepDaemonSet, check: checkDaemonSet}.plain()
+		return of[appsv1.DaemonSet]{fill: fillDaemonSet, begin: beginDaemonSet, keep: keepDaemonSet, check: checkDaemonSet, status: checkDaemonSetStatus}.plain()
 	case "Deployment":
-		return of[appsv1.Deployment]{names: podNames, fill: fillDeployment, check: checkDeployment, apart: true}.plain()
+		return of[appsv1.Deployment]{names: podNames, fill: fillDeployment, check: checkDeployment, status: checkDeploymentStatus, apart: true}.plain()
 	case "Job":
 		return of[batchv1.Job]{names: podNames, fill: fillJob, begin: beginJob, check: checkJob}.plain()
 	case "Pod":
@@ -112,11 +112,11 @@ func workload(kind string) rule {
 	case "PodTemplate":
 		return of[corev1.PodTemplate]{fill: func(t *corev1.PodTemplate) { fillPodSpec(&t.Template.Spec) }}.plain()
 	case "ReplicationController":
-		return of[corev1.ReplicationController]{names: podNames, fill: fillController, check: checkController}.plain()
+		return of[corev1.ReplicationController]{names: podNames, fill: fillController, check: checkController, status: checkControllerStatus}.plain()
 	case "ReplicaSet":
-		return of[appsv1.ReplicaSet]{names: podNames, fill: fillReplicaSet, check: checkReplicaSet, apart: true}.plain()
+		return of[appsv1.ReplicaSet]{names: podNames, fill: fillReplicaSet, check: checkReplicaSet, status: checkReplicaSetStatus, apart: true}.plain()
 	case "StatefulSet":
-		return of[appsv1.StatefulSet]{name: validation.NameIsDNSLabel, fill: fillStatefulSet, check: checkStatefulSet, apart: true}.plain()
+		return of[appsv1.StatefulSet]{name: validation.NameIsDNSLabel, fill: fillStatefulSet, check: checkStatefulSet, status: checkSetStatus, apart: true}.plain()
 	}
 	return of[any]{}.plain()
 }
@@ -160,7 +160,7 @@ func other(kind string) rule {
 	case "CSIDriver.storage.k8s.io":
 		return of[storagev1.CSIDriver]{fill: fillCSIDriver, warn: warnCSIDriver}.plain()
 	case "Ingress.networking.k8s.io":
-		return of[networkingv1.Ingress]{check: checkIngress}.plain()
+		return of[networkingv1.Ingress]{renamed: true, check: checkIngress}.plain()
 	case "IngressClass.networking.k8s.io":
 		return of[networkingv1.IngressClass]{fill: fillIngressClass}.plain()
 	case "NetworkPolicy.networking.k8s.io":

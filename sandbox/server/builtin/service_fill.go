@@ -53,10 +53,8 @@ func keepService(next, old *corev1.Service) {
 	if next.Spec.Type != corev1.ServiceTypeExternalName && next.Spec.ClusterIP == "" && len(next.Spec.ClusterIPs) == 0 {
 		next.Spec.ClusterIP, next.Spec.ClusterIPs = old.Spec.ClusterIP, old.Spec.ClusterIPs
 	}
-	if hasNodePorts(next) {
-		for i := range next.Spec.Ports {
-			keepPort(&next.Spec.Ports[i], old.Spec.Ports)
-		}
+	if hasNodePorts(next) && hasNodePorts(old) {
+		keepPorts(next.Spec.Ports, old.Spec.Ports)
 	}
 	if s := &next.Spec; hasAddress(s) {
 		if s.IPFamilyPolicy == nil {
@@ -70,11 +68,18 @@ func keepService(next, old *corev1.Service) {
 	}
 }
 
-// keepPort gives a port the port of nodes that the same one of the stored Service has.
-func keepPort(p *corev1.ServicePort, stored []corev1.ServicePort) {
+// keepPorts gives ports the ports of nodes that ports of the same names of the stored Service have, unless others ask for them.
+func keepPorts(ports, stored []corev1.ServicePort) {
+	asked, byName := map[int32]bool{}, map[string]int32{}
+	for _, p := range ports {
+		asked[p.NodePort] = true
+	}
 	for _, old := range stored {
-		if p.NodePort == 0 && old.Port == p.Port && old.Protocol == p.Protocol {
-			p.NodePort = old.NodePort
+		byName[old.Name] = old.NodePort
+	}
+	for i := range ports {
+		if p := &ports[i]; p.NodePort == 0 && !asked[byName[p.Name]] {
+			p.NodePort = byName[p.Name]
 		}
 	}
 }
