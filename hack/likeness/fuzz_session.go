@@ -74,12 +74,22 @@ func (f *fuzzer) start(ctx context.Context, c connection, namespace string) (*fu
 	if _, err := c.send(ctx, request{method: http.MethodPost, path: "/api/v1/namespaces", body: body}); err != nil {
 		return nil, err
 	}
+	return s, s.furnished(ctx)
+}
+
+// furnished waits for what each namespace has. It is made again after its deletion.
+func (s *fuzzSession) furnished(ctx context.Context) error {
 	for _, path := range []string{"serviceaccounts/default", "configmaps/kube-root-ca.crt"} {
-		if err := c.await(ctx, "/api/v1/namespaces/"+namespace+"/"+path); err != nil {
-			return nil, err
+		is := func(a answer) bool {
+			o, _ := a.Body.(map[string]any)
+			metadata, _ := o["metadata"].(map[string]any)
+			return a.Code == http.StatusOK && metadata["deletionTimestamp"] == nil
+		}
+		if err := s.awaiting(ctx, "/api/v1/namespaces/"+s.namespace+"/"+path, is); err != nil {
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // finish deletes the namespace of a sequence, and objects outside of it.
@@ -166,6 +176,9 @@ func (s *fuzzSession) settle(ctx context.Context, r request, a answer) error {
 		path += "/" + fmt.Sprint(metadata["name"])
 	}
 	err := s.awaiting(ctx, strings.TrimSuffix(path, "/status"), isSettled)
+	if err == nil && r.method == http.MethodDelete {
+		err = s.furnished(ctx)
+	}
 	if ctx.Err() != nil {
 		return nil // it is compared as it is
 	}

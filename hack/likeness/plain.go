@@ -43,6 +43,7 @@ var patterns = []struct {
 	{regexp.MustCompile(`hash=[0-9A-F]+`), "hash=<hash>"},
 	{regexp.MustCompile(`\beyJ[\w-]+\.eyJ[\w-]+\.[\w-]+`), "<token>"},
 	{regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`), "kube-api-access-<5>"},
+	{regexp.MustCompile(`Duplicate value: 3\d{4}\b`), "Duplicate value: <port>"},
 	{regexp.MustCompile(`"resourceVersion":"\d+"`), `"resourceVersion":"<version>"`},
 }
 
@@ -117,6 +118,11 @@ func sortCauses(status map[string]any) {
 	message, _ := status["message"].(string)
 	if before, _, several := strings.Cut(message, "["); several && len(causes) > 1 {
 		status["message"] = before
+	}
+	if head, faults, found := strings.Cut(message, "errors:\n"); found { // of an apply, by fields in random order
+		lines := strings.Split(faults, "\n")
+		slices.Sort(lines)
+		status["message"] = head + strings.Join(lines, "\n")
 	}
 	slices.SortStableFunc(causes, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 }
