@@ -138,14 +138,16 @@ func (h daemonHost) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent,
 	}
 	target := writer.Target(base, r.own.Resource().Generation(w.Object), time.Now())
 	target.Ignored = w.Ignored
-	var wrong error
-	sent.Result, err = patch.Write(ctx, target, func(live *unstructured.Unstructured) (made *dsl.Patch, _ patch.Marks) {
-		sent.On, sent.Contended = live, sent.Contended || live != base
-		made, wrong = writer.Rules.Resolve(live, w.Handler, wants, target.Generation, target.Now)
-		return made, patch.Marks{}
-	})
-	if err == nil {
-		err = wrong
+	for {
+		made, wrong := writer.Rules.Resolve(target.Object, w.Handler, wants, target.Generation, target.Now)
+		sent.On = target.Object
+		if sent.Result, err = patch.Write(ctx, target, made, patch.Marks{}); err == nil {
+			err = wrong
+		}
+		if sent.Conflict == nil {
+			break
+		}
+		target, sent.Contended = target.After(sent.Result), true
 	}
 	r.wrote(sent.Result)
 	if len(sent.Dropped) > 0 {

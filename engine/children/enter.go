@@ -107,24 +107,37 @@ func (r *ownerRecord) strike(ctx context.Context, place ownership.Place) error {
 // write changes the owner's record. What the reconcile writes later goes to the owner as it is then. After a conflict the record is worked
 // out from the owner's new state: the cache may be late, and another process may have entered something.
 func (r *ownerRecord) write(ctx context.Context, change func(known *ownership.Record) *ownership.Record) error {
-	var next knownRecord
-	var fault error
-	result, err := r.writer.send(ctx, func(owner *unstructured.Unstructured) patch.Marks {
-		r.observe(owner)
-		if next.record = change(r.owner().Record); next.record == nil {
-			return patch.Marks{} // somebody has removed it
+	for target := r.writer.target(); ; {
+		next, marks, err := r.changed(target.Object, change)
+		if err != nil {
+			return err
 		}
-		if next.text, fault = r.encode(next.record, owner); fault != nil {
-			return patch.Marks{}
+		result, err := patch.Write(ctx, target, dsl.NewPatch(), marks)
+		if err != nil || result.Conflict == nil {
+			return r.entered(next, result, err)
 		}
-		r.sending()
-		marks := r.writer.marks(owner)
-		marks.Annotation, marks.State = r.family.names.keys.Record, next.text
-		return marks
-	})
-	if fault != nil {
-		return fault
+		target = target.After(result)
 	}
+}
+
+// changed returns the record after a change of that which the owner has, and the marks that write it. There are none if somebody has removed
+// the record.
+func (r *ownerRecord) changed(owner *unstructured.Unstructured, change func(known *ownership.Record) *ownership.Record) (next knownRecord, marks patch.Marks, err error) {
+	r.observe(owner)
+	if next.record = change(r.owner().Record); next.record == nil {
+		return next, marks, nil
+	}
+	if next.text, err = r.encode(next.record, owner); err != nil {
+		return next, marks, err
+	}
+	r.sending()
+	marks = r.writer.marks(owner)
+	marks.Annotation, marks.State = r.family.names.keys.Record, next.text
+	return next, marks, nil
+}
+
+// entered notes how a write of the record has ended.
+func (r *ownerRecord) entered(next knownRecord, result patch.Result, err error) error {
 	r.mu.Lock()
 	if err == nil {
 		next.closed = r.known.closed
@@ -162,16 +175,24 @@ func (r *ownerRecord) encode(record *ownership.Record, owner *unstructured.Unstr
 func (r *ownerRecord) hold(ctx context.Context) error {
 	r.turn.Lock()
 	defer r.turn.Unlock()
-	if !r.writer.marks(r.writer.get()).Add {
+	for target := r.writer.target(); ; {
+		marks := r.writer.marks(target.Object)
+		if !marks.Add {
+			r.writer.set(target.Object)
+			return nil
+		}
+		result, err := patch.Write(ctx, target, dsl.NewPatch(), marks)
+		if err == nil && result.Conflict != nil {
+			target = target.After(result)
+			continue
+		}
+		r.wrote(result)
+		if err != nil {
+			return fmt.Errorf("holding %s %s until its children are seen to: %w", r.pass.Object.GetKind(), r.pass.Key, err)
+		}
+		r.writer.set(result.Object)
 		return nil
 	}
-	result, err := r.writer.send(ctx, r.writer.marks)
-	r.wrote(result)
-	if err != nil {
-		return fmt.Errorf("holding %s %s until its children are seen to: %w", r.pass.Object.GetKind(), r.pass.Key, err)
-	}
-	r.writer.set(result.Object)
-	return nil
 }
 
 // sending notes that a write of the record is about to be sent: until it is answered it is not known which record the owner has.

@@ -61,14 +61,13 @@ func (w *ownerWriter) marks(owner *unstructured.Unstructured) patch.Marks {
 	return patch.Marks{Finalizer: finalizer, Add: true}
 }
 
-// send writes marks to the owner. They are worked out from the owner as it is, and once more after a conflict.
-func (w *ownerWriter) send(ctx context.Context, marks func(owner *unstructured.Unstructured) patch.Marks) (patch.Result, error) {
+// target returns the owner as the target of a write.
+func (w *ownerWriter) target() patch.Target {
 	served := w.family.settings.Own.Resource()
-	to := patch.Target{
+	return patch.Target{
 		Client: w.family.settings.Host.Client(served.GVR, w.pass.Key.Namespace), Object: w.get(),
 		Resource: served.GVR.GroupResource(), Manager: w.family.settings.Operator.Name,
 	}
-	return patch.Write(ctx, to, func(owner *unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks(owner) })
 }
 
 // reread reads the owner before its record is written, where the cache does not show the owner any more. It may be out of sight alone,

@@ -263,7 +263,7 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 }
 
 func send(ctx context.Context, to patch.Target, p *dsl.Patch, m patch.Marks) error {
-	_, err := patch.Write(ctx, to, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return p, m })
+	_, err := patch.Write(ctx, to, p, m)
 	return err
 }
 

@@ -143,7 +143,7 @@ func (p *run) ensureFinalizer(ctx context.Context, st State) (State, error) {
 		return st, nil
 	}
 	marks := patch.Marks{Finalizer: p.Rules.Finalizer, Earlier: p.Rules.Earlier, Add: true}
-	st, base, err := p.send(ctx, st, p.Object, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
+	st, base, err := p.sendMarks(ctx, st, p.Object, marks)
 	if err == nil {
 		p.family.Rebase(base)
 	}

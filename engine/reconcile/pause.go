@@ -73,14 +73,17 @@ func (s *Controller) sayPaused(ctx context.Context, a arrival) (owed bool, err e
 		return false, nil
 	}
 	o := a.tree()
-	wish := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		return dsl.NewPatch(), patch.Marks{Condition: s.pausedCondition(live, now)}
-	}
-	if _, marks := wish(o); marks.Condition == nil {
+	condition := s.pausedCondition(o, now)
+	if condition == nil {
 		return false, nil
 	}
 	target := s.Writer.Target(o, s.Own.Resource().Generation(o), time.Now())
-	result, err := s.Writer.Conditions.Write(ctx, target, wish, &owed)
+	result, err := s.Writer.Conditions.Write(ctx, target, dsl.NewPatch(), patch.Marks{Condition: condition}, &owed)
+	for err == nil && result.Conflict != nil {
+		target = target.After(result)
+		marks := patch.Marks{Condition: s.pausedCondition(target.Object, now)}
+		result, err = s.Writer.Conditions.Write(ctx, target, dsl.NewPatch(), marks, &owed)
+	}
 	if errors.Is(err, patch.ErrGone) {
 		return false, nil
 	}

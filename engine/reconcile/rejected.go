@@ -40,24 +40,38 @@ func (p *run) dryRun(ctx context.Context, st State, j *Attempt) (State, error) {
 // alone sends what one handler wants of the object. When somebody else has changed what the handler looks at or writes, it
 // sends nothing: the reconcile's own write deals with that.
 func (p *run) alone(ctx context.Context, st State, j *Attempt) (State, error) {
-	sent := false
-	st, result, err := p.send(ctx, st, p.family.Base(), func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		wishes := j.Machine.Wishes(j.Wants)
-		at := p.bare(p.published, live)
-		sent = !p.published.moved(live) || j.Holds(at.Look) && p.repeats(j, wishes, at, p.published.Again(p.published.Known))
-		wants, err := p.resolve(at.Current, j, wishes)
-		if sent = sent && err == nil; !sent {
-			return dsl.NewPatch(), patch.Marks{}
+	for target := p.target(st, p.family.Base()); ; {
+		wants, marks, ready := p.wantsAlone(st, target.Object, j)
+		var result patch.Result
+		var err error
+		if st, result, err = p.send(ctx, st, target, wants, marks); err != nil {
+			return st, err
 		}
-		return wants, patch.Marks{Finalizer: p.Rules.Finalizer, Earlier: p.Rules.Earlier}
-	})
+		if result.Conflict != nil {
+			target = target.After(result)
+			continue
+		}
+		if p.family.Rebase(result.Object); ready {
+			j.Saw = p.looking(st, result.Object).Look.Digest(j.Reader.View) // what it has changed itself is no change for it
+		}
+		return st, nil
+	}
+}
+
+// wantsAlone returns what one handler wants of an object. It is nothing, and not ready to be sent, when somebody else has changed what the
+// handler looks at or writes.
+func (p *run) wantsAlone(st State, live *unstructured.Unstructured, j *Attempt) (wants *dsl.Patch, marks patch.Marks, ready bool) {
+	wishes := j.Machine.Wishes(j.Wants)
+	at := p.bare(st, live)
+	holds := !st.moved(live) || j.Holds(at.Look) && p.repeats(j, wishes, at, st.Again(st.Known))
+	if !holds {
+		return dsl.NewPatch(), marks, false
+	}
+	wants, err := p.resolve(at.Current, j, wishes)
 	if err != nil {
-		return st, err
+		return dsl.NewPatch(), marks, false
 	}
-	if p.family.Rebase(result); sent {
-		j.Saw = p.looking(st, result).Look.Digest(j.Reader.View) // what it has changed itself is no change for it
-	}
-	return st, nil
+	return wants, patch.Marks{Finalizer: p.Rules.Finalizer, Earlier: p.Rules.Earlier}, true
 }
 
 // also returns a draft with what another handler wants. Where that cannot be worked out any more, the handler runs again.

@@ -31,20 +31,30 @@ func (p *run) release(ctx context.Context, st State, marks patch.Marks) (State, 
 	}
 	if err == nil && live != nil {
 		marks.Annotation, marks.State = p.Rules.Operator.StateAnnotation(), ""
-		st, _, err = p.send(ctx, st, live, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-			marks.Along = p.family.LeftBehind(live)
-			return p.Machines.Left(live), marks
-		})
-		if apierrors.IsInvalid(err) { // a schema may require the progress of a machine: nothing is held for that
-			st = p.refused(st, err)
-			st, _, err = p.send(ctx, st, live, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
-		}
+		st, err = p.sendRelease(ctx, st, live, marks)
 	}
 	if err != nil && !errors.Is(err, patch.ErrGone) {
 		p.memory.Finalized = false
 		return st, fmt.Errorf("letting object go: %w", err)
 	}
 	return st, nil
+}
+
+// sendRelease takes off the marks, with the inventory of children and the progress of machines.
+func (p *run) sendRelease(ctx context.Context, st State, live *unstructured.Unstructured, marks patch.Marks) (State, error) {
+	for target := p.target(st, live); ; {
+		marks.Along = p.family.LeftBehind(target.Object)
+		var result patch.Result
+		var err error
+		st, result, err = p.send(ctx, st, target, p.Machines.Left(target.Object), marks)
+		if apierrors.IsInvalid(err) { // a schema may require the progress of a machine: nothing is held for that
+			st, _, err = p.sendMarks(ctx, p.refused(st, err), target.Object, marks)
+		}
+		if err != nil || result.Conflict == nil {
+			return st, err
+		}
+		target = target.After(result)
+	}
 }
 
 // mayHaveMarks reports whether marks of the operator may be left on an object that is gone from sight.

@@ -14,7 +14,6 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
@@ -151,39 +150,34 @@ func (s *ConditionsSchema) failingRefused(err error) {
 		logmark.Warning, true, "conditions", Failing+", "+dsl.Ready, "error", err.Error())
 }
 
-// Write is [patch.Write] for a wish with conditions of the engine's own, or with status.observedGeneration. Where the resource has no
+// Write is [patch.Write] for marks with conditions of the engine's own, or with status.observedGeneration. Where the resource has no
 // such field, or the server does not take it, all but these is written: they are not worth a reconcile that cannot be finished. Owed is set
 // to whether they are to be written later, where there are some to write.
-func (s *ConditionsSchema) Write(ctx context.Context, t patch.Target, wish patch.Wish, owed *bool) (patch.Result, error) {
-	_, first := wish(t.Object)
-	if first.Condition == nil && len(first.Mended) == 0 && first.Ready == nil && first.Observed == 0 {
-		return patch.Write(ctx, t, wish)
+func (s *ConditionsSchema) Write(ctx context.Context, t patch.Target, wanted *dsl.Patch, marks patch.Marks, owed *bool) (patch.Result, error) {
+	if marks.Condition == nil && len(marks.Mended) == 0 && marks.Ready == nil && marks.Observed == 0 {
+		return patch.Write(ctx, t, wanted, marks)
 	}
+	none := discovery.Status{}
 	has, err := s.taken(ctx)
-	if *owed = err != nil; has == (discovery.Status{}) {
-		return patch.Write(ctx, t, limited(wish, has))
-	}
-	result, err := patch.Write(ctx, t, limited(wish, has))
-	if result.Status || result.Whole || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+	*owed = err != nil
+	result, err := patch.Write(ctx, t, wanted, limited(marks, has))
+	if has == none || result.Status || result.Whole || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return result, err
 	}
-	bare, again := patch.Write(ctx, t, limited(wish, discovery.Status{}))
+	bare, again := patch.Write(ctx, t, wanted, limited(marks, none))
 	if *owed = again == nil; *owed {
 		s.failingRefused(err)
 	}
 	return bare, again
 }
 
-// limited returns a wish without the fields that a status does not have.
-func limited(wish patch.Wish, has discovery.Status) patch.Wish {
-	return func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		wanted, marks := wish(live)
-		if !has.Conditions.Kept {
-			marks.Condition, marks.Mended, marks.Ready = nil, nil, nil
-		}
-		if !has.Generation {
-			marks.Observed = 0
-		}
-		return wanted, marks
+// limited returns marks without the fields that a status does not have.
+func limited(marks patch.Marks, has discovery.Status) patch.Marks {
+	if !has.Conditions.Kept {
+		marks.Condition, marks.Mended, marks.Ready = nil, nil, nil
 	}
+	if !has.Generation {
+		marks.Observed = 0
+	}
+	return marks
 }

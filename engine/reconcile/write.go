@@ -43,27 +43,29 @@ func (p *run) writeFrom(ctx context.Context, st State, base *unstructured.Unstru
 			return st, v, err
 		}
 	}
-	seen := p.Object
-	var trimmed *unstructured.Unstructured
-	st, result, err := p.send(ctx, st, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		if live != seen {
-			seen = live
-			p.published, v = p.replay(p.published, live, v)
-		}
-		if live != trimmed {
-			trimmed = live
-			v.marks.Along = p.family.Trim(live)
-		}
+	target := p.target(st, base)
+	if base != p.Object {
+		st, v = p.replay(st, base, v)
+	}
+	var result patch.Result
+	for {
+		v.marks.Along = p.family.Trim(target.Object)
 		p.ledger.Sending(v.marks)
-		return p.published.Patch, v.marks
-	})
-	if err == nil && result != base {
-		st, v.marks = p.correct(ctx, st, result, v.marks)
+		var err error
+		if st, result, err = p.send(ctx, st, target, st.Patch, v.marks); err != nil {
+			return st, v, err
+		}
+		if result.Conflict == nil {
+			break
+		}
+		target = target.After(result)
+		st, v = p.replay(st, target.Object, v)
 	}
-	if err == nil {
-		p.memory.Settled = append(p.memory.Settled, st.Patch.Retired...)
+	if result.Object != base {
+		st, v.marks = p.correct(ctx, st, result.Object, v.marks)
 	}
-	return st, v, err
+	p.memory.Settled = append(p.memory.Settled, st.Patch.Retired...)
+	return st, v, nil
 }
 
 // withManagers returns the object that a write is worked out from. It is read if conditions are to be retired: managedFields, which
@@ -87,28 +89,35 @@ func (p *run) refused(st State, err error) State {
 	return st
 }
 
-// send writes what is wished of the object, and returns the object as it is then. While it is under way, the state is the one
-// that the reconcile has published.
-func (p *run) send(ctx context.Context, st State, base *unstructured.Unstructured, wish patch.Wish) (State, *unstructured.Unstructured, error) {
+// target is the object as the target of a write of the reconcile. What the server ignored counts until the CRD changes.
+func (p *run) target(st State, base *unstructured.Unstructured) patch.Target {
+	if schemas := p.Writer.Schemas.Load(); p.memory.Schemas != schemas {
+		p.memory.Ignored, p.memory.Schemas = nil, schemas
+	}
+	out := p.Writer.Target(base, p.generation(), p.Now)
+	out.Ignored = p.memory.Ignored
+	out.Client = walked{out.Client, p.walk, &p.answers, base.GetUID(), st.Jobs.Changers(p.family.Writes())}
+	return out
+}
+
+// send sends what is wanted of the object. After a conflict nothing more is sent: the caller decides again over the live object.
+func (p *run) send(ctx context.Context, st State, target patch.Target, wants *dsl.Patch, marks patch.Marks) (State, patch.Result, error) {
 	for _, j := range st.Jobs.Asking() {
 		ctx = discreet(ctx, j.Reader)
 	}
-	target := p.Writer.Target(base, p.generation(), p.Now)
-	schemas := p.Writer.Schemas.Load()
-	if p.memory.Schemas == schemas {
-		target.Ignored = p.memory.Ignored
+	result, err := p.Writer.Conditions.Write(ctx, target, wants, marks, &p.memory.Owes)
+	if result.Object != target.Object && !st.moved(target.Object) {
+		st = p.adopt(st, result.Object) // nobody else has written before
 	}
-	target.Client = walked{target.Client, p.walk, &p.answers, base.GetUID(), st.Jobs.Changers(p.family.Writes())}
-	target.Wrote = p.wrote
-	p.publish(st)
-	result, err := p.Writer.Conditions.Write(ctx, target, wish, &p.memory.Owes)
-	st = p.published
+	if result.Conflict != nil {
+		return st, result, nil
+	}
 	p.family.Wrote(result)
 	if result.Status || result.Whole {
 		st.Written = result.Object
 	}
 	if err == nil && !st.Patch.Empty() {
-		p.memory.Ignored, p.memory.Schemas = result.Ignored, schemas
+		p.memory.Ignored = result.Ignored
 	}
 	if errors.Is(err, patch.ErrGone) {
 		st = st.noted(Note{Level: 1, Line: "object is gone; what its handlers want of it is dropped"})
@@ -116,14 +125,18 @@ func (p *run) send(ctx context.Context, st State, base *unstructured.Unstructure
 	if len(result.Dropped) > 0 {
 		st = st.noted(p.Writer.Dropped(result))
 	}
-	return st, result.Object, err
+	return st, result, err
 }
 
-// wrote makes a state of the object that the reconcile has written itself the one that later versions are compared with, unless somebody
-// else may have written before.
-func (p *run) wrote(from, to *unstructured.Unstructured) {
-	if !p.published.moved(from) {
-		p.published = p.adopt(p.published, to)
+// sendMarks sends marks that do not depend on the object, and returns the object as it is then.
+func (p *run) sendMarks(ctx context.Context, st State, base *unstructured.Unstructured, marks patch.Marks) (State, *unstructured.Unstructured, error) {
+	for target := p.target(st, base); ; {
+		var result patch.Result
+		var err error
+		if st, result, err = p.send(ctx, st, target, dsl.NewPatch(), marks); err != nil || result.Conflict == nil {
+			return st, result.Object, err
+		}
+		target = target.After(result)
 	}
 }
 
@@ -167,18 +180,19 @@ func (p *run) correct(ctx context.Context, st State, written *unstructured.Unstr
 	if !p.ledger.Store(progress.Draft{Look: st.Look, Wanted: st.Patch}, &again) {
 		return st, marks
 	}
-	st, result, err := p.send(ctx, st, written, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		if live != written {
-			p.published.Draft = p.looking(p.published, live) // somebody else wrote
-		}
-		return dsl.NewPatch(), again
-	})
+	target := p.target(st, written)
+	st, result, err := p.send(ctx, st, target, dsl.NewPatch(), again)
+	for err == nil && result.Conflict != nil {
+		target = target.After(result)
+		st.Draft = p.looking(st, target.Object) // somebody else wrote
+		st, result, err = p.send(ctx, st, target, dsl.NewPatch(), again)
+	}
 	if err != nil {
 		st = st.noted(Note{Level: 1, Line: "state annotation could not be corrected after a write", Values: []any{"error", err.Error()}})
 		return st, marks
 	}
 	sent := p.ledger.Outcomes()
-	if st = p.rewritten(st, result); p.ledger.Outcomes() != sent {
+	if st = p.rewritten(st, result.Object); p.ledger.Outcomes() != sent {
 		p.ledger.Stamps()
 	}
 	marks.State = again.State

@@ -59,7 +59,7 @@ func TestWhatTheServerDoesNotTakeIsSentOnce(t *testing.T) {
 			t.Helper()
 			server.requests = 0
 			target := Target{Client: server, Object: server.object.DeepCopy(), Subresource: subresource, Ignored: ignored}
-			result, err := Write(t.Context(), target, wishing(p))
+			result, err := Write(t.Context(), target, p, Marks{})
 			if ignored = result.Ignored; err != nil || server.requests != requests {
 				t.Errorf("%s: %d requests, want %d; %v", when, server.requests, requests, err)
 			}

@@ -66,7 +66,7 @@ func TestGoneIsConfirmed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := dsl.NewPatch()
 			p.Label("a", "b")
-			_, err := Write(t.Context(), Target{Client: &test.server, Object: object("u"), Resource: foos}, wishing(p))
+			_, err := Write(t.Context(), Target{Client: &test.server, Object: object("u"), Resource: foos}, p, Marks{})
 			if err == nil || errors.Is(err, ErrGone) != test.gone || test.server.reads != test.reads {
 				t.Errorf("%d reads, %v", test.server.reads, err)
 			}
@@ -75,8 +75,3 @@ func TestGoneIsConfirmed(t *testing.T) {
 }
 
 var errAny = errors.New("connection refused")
-
-// wishing is a wish for what a handler wants alone.
-func wishing(p *dsl.Patch) Wish {
-	return func(*unstructured.Unstructured) (*dsl.Patch, Marks) { return p, Marks{} }
-}

@@ -62,7 +62,12 @@ func TestARefusalIsNoConflictOfVersions(t *testing.T) {
 			p := dsl.NewPatch()
 			p.Label("a", "b")
 			object := &unstructured.Unstructured{Object: tree{"metadata": tree{"name": "a", "uid": "u", "resourceVersion": "1"}}}
-			_, err := Write(t.Context(), Target{Client: &tt.server, Object: object, Resource: foos}, wishing(p))
+			target := Target{Client: &tt.server, Object: object, Resource: foos}
+			result, err := Write(t.Context(), target, p, Marks{})
+			for result.Conflict != nil {
+				target = target.After(result)
+				result, err = Write(t.Context(), target, p, Marks{})
+			}
 			if tt.server.patches != tt.patches || Refused(err) != tt.refused || apierrors.IsConflict(err) == tt.refused || !errors.Is(err, tt.server.answer) {
 				t.Errorf("%d patches, %v", tt.server.patches, err)
 			}

@@ -64,7 +64,7 @@ func TestEachWriteIsForTheVersionThatItWasWorkedOutFrom(t *testing.T) {
 				"name": "a", "uid": "u", "resourceVersion": "1", "annotations": tree{"op.dev/old": "o"},
 			}}}
 			to := Target{Client: server, Object: o, Subresource: true, Manager: "op"}
-			if _, err := Write(t.Context(), to, func(*unstructured.Unstructured) (*dsl.Patch, Marks) { return p, test.marks }); err != nil {
+			if _, err := Write(t.Context(), to, p, test.marks); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, server.versions); diff != "" {

@@ -65,9 +65,6 @@ type Marks struct {
 	ObservedAlone bool
 }
 
-// Wish returns the changes of an object. It is called with the object as it was read, and again after a conflict.
-type Wish func(live *unstructured.Unstructured) (*dsl.Patch, Marks)
-
 // Client is the part of [dynamic.ResourceInterface] that is needed here.
 type Client interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions, sub ...string) (*unstructured.Unstructured, error)
@@ -95,18 +92,35 @@ type Target struct {
 	// Ignored identifies changes that the server did not make, from Result.Ignored. They are not sent again while
 	// the object is unchanged.
 	Ignored []uint64
-	// Wrote is called after each request: to is from with that write and no other change. Optional.
-	Wrote func(from, to *unstructured.Unstructured)
 	// Generation is the object's generation that handlers saw, for their conditions. Now is the time of
 	// transitions.
 	Generation int64
 	Now        time.Time
+	// tried is the result of earlier calls of Write for the same write, which have met a conflict.
+	tried Result
 }
 
-// Result is the result of a write.
+// After returns the target for the next call of [Write], after a conflict.
+func (t Target) After(r Result) Target {
+	t.Object, t.tried = r.Conflict.Live, r
+	return t
+}
+
+// Conflict says that the rest of a write was not sent, because somebody else has written the object.
+type Conflict struct {
+	// Live is the object as it is now.
+	Live *unstructured.Unstructured
+	// count is how often that has happened since the last successful request. inObject: it was the request to the object.
+	count    int
+	inObject bool
+}
+
+// Result is the result of a write, including earlier calls of [Write] that have met a conflict.
 type Result struct {
 	// Object is the object after the last request, or as it was if there was none.
 	Object *unstructured.Unstructured
+	// Conflict is set if the write has to be decided again over another version of the object.
+	Conflict *Conflict
 	// Status and Whole say which requests were sent: to the status subresource, and to the object.
 	Status, Whole bool
 	// Dropped are fields that the server dropped, because the schema does not have them.
@@ -119,13 +133,13 @@ type Result struct {
 // the object as handled: after a crash between the two requests, the object must not be marked with changes missing.
 //
 // Each request has the version that it was computed from, because a cache may be late, and nothing that others have
-// written is overwritten unseen. After a conflict, wish is called again. The error wraps ErrGone if the object is
-// gone, as confirmed by a read; other errors are the server's.
-func Write(ctx context.Context, t Target, wish Wish) (Result, error) {
-	w := writing{to: t, out: Result{Object: t.Object}, wish: wish}
-	w.ask()
-	if t.Subresource {
-		if err := w.send(ctx, "status"); err != nil {
+// written is overwritten unseen. After a conflict, the caller decides again and calls Write with [Target.After]. The
+// error wraps ErrGone if the object is gone, as confirmed by a read; other errors are the server's.
+func Write(ctx context.Context, t Target, wanted *dsl.Patch, marks Marks) (Result, error) {
+	w := writing{to: t, wanted: wanted, marks: marks, out: t.tried}
+	w.out.Object, w.out.Conflict = t.Object, nil
+	if before := t.tried.Conflict; t.Subresource && (before == nil || !before.inObject) {
+		if err := w.send(ctx, "status"); err != nil || w.out.Conflict != nil {
 			return w.out, err
 		}
 	}
@@ -134,18 +148,13 @@ func Write(ctx context.Context, t Target, wish Wish) (Result, error) {
 
 // writing is a write in progress.
 type writing struct {
-	to   Target
-	out  Result
-	wish Wish
-	// wanted and marks are the last result of the wish.
+	to     Target
 	wanted *dsl.Patch
 	marks  Marks
-	// conflicts counts the conflicts since the last successful request.
-	conflicts int
+	out    Result
+	// succeeded: a request of this call was successful.
+	succeeded bool
 }
-
-// ask calls the wish with the current object.
-func (w *writing) ask() { w.wanted, w.marks = w.wish(w.out.Object) }
 
 // change returns the changes for one of the requests.
 func (w *writing) change(o *unstructured.Unstructured, subresource string) change {
@@ -201,28 +210,27 @@ func ResolveMost(o *unstructured.Unstructured, p *dsl.Patch, generation int64, n
 	return &bare, err
 }
 
-// send computes a change and sends it, and does so again with a fresh read after a conflict.
+// send computes a change and sends it.
 func (w *writing) send(ctx context.Context, subresource string) error {
-	for {
-		c := w.change(w.out.Object, subresource)
-		if len(c.tree) == 0 {
+	c := w.change(w.out.Object, subresource)
+	if len(c.tree) == 0 {
+		return nil
+	}
+	if len(w.to.Ignored) > 0 {
+		if ignored := c.digest(w.out.Object.Object); slices.Contains(w.to.Ignored, ignored) {
+			w.out.Ignored = append(w.out.Ignored, ignored)
 			return nil
-		}
-		if len(w.to.Ignored) > 0 {
-			if ignored := c.digest(w.out.Object.Object); slices.Contains(w.to.Ignored, ignored) {
-				w.out.Ignored = append(w.out.Ignored, ignored)
-				return nil
-			}
-		}
-		written, err := w.to.patch(ctx, w.out.Object, c, subresource)
-		if err == nil {
-			w.answered(written, c, subresource)
-			return nil
-		}
-		if err = w.refused(ctx, err); err != nil {
-			return fmt.Errorf("writing %s: %w", cmp.Or(subresource, "object"), err)
 		}
 	}
+	written, err := w.to.patch(ctx, w.out.Object, c, subresource)
+	if err == nil {
+		w.answered(written, c, subresource)
+		return nil
+	}
+	if w.out.Conflict, err = w.conflict(ctx, subresource, err); err != nil {
+		return fmt.Errorf("writing %s: %w", cmp.Or(subresource, "object"), err)
+	}
+	return nil
 }
 
 // answered takes the server's result of a change.
@@ -231,10 +239,7 @@ func (w *writing) answered(written *unstructured.Unstructured, c change, subreso
 	if len(w.wanted.Retired) > 0 && written.GetManagedFields() == nil {
 		written.SetManagedFields(before.GetManagedFields()) // they say who has set the conditions
 	}
-	if w.to.Wrote != nil {
-		w.to.Wrote(before, written)
-	}
-	w.conflicts = 0
+	w.succeeded = true
 	w.out.Dropped = append(w.out.Dropped, dropped(nil, c.tree, written.Object)...)
 	w.out.Object = written
 	if left := w.change(written, subresource); len(left.tree) > 0 {
@@ -244,28 +249,30 @@ func (w *writing) answered(written *unstructured.Unstructured, c change, subreso
 	w.out.Whole = w.out.Whole || subresource == ""
 }
 
-// refused reads the object again and calls the wish, after a request has failed because somebody else wrote. The
-// error says why there is no more to do.
-func (w *writing) refused(ctx context.Context, said error) error {
+// conflict reads the object again after a request has failed because somebody else wrote. The error says why the write
+// cannot go on.
+func (w *writing) conflict(ctx context.Context, subresource string, said error) (*Conflict, error) {
 	if notfound.Says(said, w.to.Resource, w.out.Object.GetName()) {
-		return w.to.confirm(ctx, said)
+		return nil, w.to.confirm(ctx, said)
 	}
-	if !apierrors.IsConflict(said) && !isForeignUID(said) || w.conflicts == conflictRetries {
-		return said
+	count := 0
+	if before := w.to.tried.Conflict; before != nil && !w.succeeded {
+		count = before.count
 	}
-	w.conflicts++
+	if !apierrors.IsConflict(said) && !isForeignUID(said) || count == conflictRetries {
+		return nil, said
+	}
+	count++
 	live, err := w.to.reread(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if apierrors.IsConflict(said) && live.GetResourceVersion() == w.out.Object.GetResourceVersion() {
-		if w.conflicts > 1 || !namesObject(said) {
-			return &refusedAsConflict{said}
+		if count > 1 || !namesObject(said) {
+			return nil, &refusedAsConflict{said}
 		}
 	}
-	w.out.Object = live
-	w.ask()
-	return nil
+	return &Conflict{Live: live, count: count, inObject: subresource == ""}, nil
 }
 
 func (t Target) patch(ctx context.Context, base *unstructured.Unstructured, c change, subresource string) (*unstructured.Unstructured, error) {
