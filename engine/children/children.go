@@ -258,7 +258,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 		return nil
 	}
 	if s := c.session; !s.pass.Deleting { // at a deletion the record says which ones stay
-		if stays, err := s.undecided.stays(found, c.attempt.Handler); stays {
+		if stays, err := s.undecided.stays(found, c.attempt.Handler, c.others); stays {
 			return err
 		}
 	}

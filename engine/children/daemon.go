@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
@@ -36,18 +35,16 @@ var _ dsl.ChildReader = Children{}
 // now is a reader for one call. What it remembers is dropped with it, and it reports no change of the owner.
 func (c Children) now() *Reader {
 	p := Pass{
-		Key: c.Key, Object: c.Owner.Newest(), Gone: true, Now: time.Now(), Asker: aside{c.Log},
+		Key: c.Key, Object: c.Owner.Newest(), Gone: true, Now: time.Now(), Logger: aside{c.Log},
 		Memory: &Memory{}, Sweep: &prune.SweepMemory{}, Awaits: &inbox.Writes{},
 	}
 	return c.Family.Begin(p).Reader()
 }
 
-// aside answers where there is no reconcile.
+// aside is the Logger where there is no reconcile.
 type aside struct{ log logr.Logger }
 
 func (a aside) Log() logr.Logger { return a.log }
-
-func (aside) Undecided(string, schema.GroupKind) string { return "" }
 
 // Missed is that of a reconcile.
 func (c Children) Missed() (bool, error) { return c.now().Missed() }

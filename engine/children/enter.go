@@ -57,7 +57,7 @@ func (r *ownerRecord) enter(ctx context.Context, titles map[ownership.Place]stri
 	}
 	if fault == nil {
 		if _, err := r.find(ctx, mostLooks); err != nil {
-			r.pass.Asker.Log().V(1).Info("child stays in the record", "reason", err.Error())
+			r.pass.Logger.Log().V(1).Info("child stays in the record", "reason", err.Error())
 		}
 		fault = r.write(ctx, func(known *ownership.Record) *ownership.Record {
 			return known.With(time.Now(), titles).Without(r.outdated(known)...)

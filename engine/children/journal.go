@@ -159,7 +159,7 @@ func (j *journal) await(live *unstructured.Unstructured) {
 // it where the resource's own informers show it.
 func (s *Session) WroteOther(handler string, deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s.journal.written(Write{Handler: handler, Made: deed == apply.Created}, ops.Other, s.journal.showing(gvr, o), gvr, o)
-	s.pass.Asker.Log().Info(string(deed)+" "+ownership.PlaceOf(o).People(), "handler", handler)
+	s.pass.Logger.Log().Info(string(deed)+" "+ownership.PlaceOf(o).People(), "handler", handler)
 }
 
 // DeletedOther is WroteOther for a deletion: what the caches still have is waited for.
@@ -172,13 +172,13 @@ func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionReso
 			s.journal.noteGone(w, f, key, o.GetUID())
 		}
 	}
-	s.pass.Asker.Log().Info(string(apply.Deleted)+" "+kind+" "+key.String(), "handler", handler)
+	s.pass.Logger.Log().Info(string(apply.Deleted)+" "+kind+" "+key.String(), "handler", handler)
 }
 
 // write is what is the same of all writes of children in an attempt. Handlers that read children run again for what
 // others did.
 func (c *Reader) write() Write {
-	return Write{Handler: c.attempt.Handler, Turn: len(c.attempt.Turns) + 1, Child: true}
+	return Write{Handler: c.attempt.Handler, Turn: c.attempt.Number, Child: true}
 }
 
 // wrote notes a child as it was written, and says so.
@@ -215,7 +215,7 @@ func (c *children) say(deed apply.Deed, o *unstructured.Unstructured, detail str
 	if detail != "" {
 		line += ": " + detail
 	}
-	log := s.pass.Asker.Log()
+	log := s.pass.Logger.Log()
 	if deed == apply.Unchanged {
 		log = log.V(1)
 	}

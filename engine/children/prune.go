@@ -28,18 +28,20 @@ func (s *Session) Sight(ctx context.Context) {
 			continue
 		}
 		if err := with.Register.Enter(ctx, with.Resource.Name, kind.Resource().GroupKind()); err != nil {
-			s.pass.Asker.Log().V(1).Info("kind of children is not registered yet", "error", err.Error())
+			s.pass.Logger.Log().V(1).Info("kind of children is not registered yet", "error", err.Error())
 		}
 	}
+}
+
+// Sweeps reports whether there may be children that no handler has any more. Owner is as its handlers have left it.
+func (s *Session) Sweeps(news bool, owner *unstructured.Unstructured) bool {
+	return !s.pass.Sweep.Done(s.family.sweeper.Withdrawing(owner) || news && len(s.family.Retired.Feeds()) > 0)
 }
 
 // Sweep takes away children that no handler has any more, of an owner that lives. News says that children have changed.
 // Again is when to look again, zero where only an event makes that necessary. The span is not begun yet. Owner is
 // as its handlers have left it. Unsure reports whether the filter of a handler, by its index, fails.
-func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, owner *unstructured.Unstructured, unsure func(handler int) bool) (again time.Duration, err error) {
-	if s.pass.Sweep.Done(s.family.sweeper.Withdrawing(owner) || news && len(s.family.Retired.Feeds()) > 0) {
-		return 0, nil
-	}
+func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, owner *unstructured.Unstructured, others Others, unsure func(handler int) bool) (again time.Duration, err error) {
 	all, err := s.Reader().All()
 	if err != nil {
 		s.pass.Sweep.Missed(news)
@@ -47,7 +49,7 @@ func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, ow
 	}
 	span.Begin(ctx)
 	defer span.End()
-	p := prune.Sweep{Owner: owner, All: all, Manager: s.family.settings.Operator.Name, Pass: sweep{s, span}}
+	p := prune.Sweep{Owner: owner, All: all, Manager: s.family.settings.Operator.Name, Pass: sweep{s, span, others}}
 	return s.family.sweeper.Sweep(ctx, s.pass.Sweep, p, unsure)
 }
 
@@ -55,14 +57,15 @@ func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, ow
 type sweep struct {
 	session *Session
 	span    *transport.Span
+	others  Others
 }
 
 func (s sweep) Owns(kind schema.GroupKind) bool { return s.session.family.Owns(kind) }
 
-func (s sweep) Log() logr.Logger { return s.session.pass.Asker.Log() }
+func (s sweep) Log() logr.Logger { return s.session.pass.Logger.Log() }
 
 func (s sweep) Remove(ctx context.Context, gone dsl.ChildObject, why string) error {
-	return s.session.For(s.span, collision.Attempt{Why: why}).Remove(ctx, gone)
+	return s.session.For(s.span, collision.Attempt{Why: why}, s.others).Remove(ctx, gone)
 }
 
 func (s sweep) Read(ctx context.Context, found dsl.ChildObject) (*unstructured.Unstructured, error) {

@@ -27,7 +27,9 @@ type Reader struct {
 	// span and attempt are those of a handler; filters have none.
 	span    *transport.Span
 	attempt collision.Attempt
-	failed  *atomic.Bool
+	// others tells of the handlers when the attempt began.
+	others Others
+	failed *atomic.Bool
 	// shares: its user does not change what it gets, so nothing is copied.
 	shares bool
 }

@@ -110,7 +110,7 @@ func (r *ownerRecord) reportLost(lost *ownership.Record) {
 		names = append(names, place.People())
 	}
 	const mostNamed = 5
-	r.pass.Asker.Log().Info("somebody has taken children out of the record of children; those that no handler makes again are left alone",
+	r.pass.Logger.Log().Info("somebody has taken children out of the record of children; those that no handler makes again are left alone",
 		logmark.Warning, true, "children", names[:min(len(names), mostNamed)], "more", max(0, len(names)-mostNamed))
 }
 
@@ -129,9 +129,9 @@ func (r *ownerRecord) take(owner *unstructured.Unstructured) {
 	record, err := ownership.ParseRecord(text, r.pass.Object.GetUID())
 	switch {
 	case err != nil && record != nil:
-		r.pass.Asker.Log().Error(err, "record of patched objects is not readable as a whole; what the rest of it names is left alone")
+		r.pass.Logger.Log().Error(err, "record of patched objects is not readable as a whole; what the rest of it names is left alone")
 	case err != nil:
-		r.pass.Asker.Log().Error(err, "record of children is not readable; it is begun again, and children and patched objects that only the record names are left alone")
+		r.pass.Logger.Log().Error(err, "record of children is not readable; it is begun again, and children and patched objects that only the record names are left alone")
 	}
 	r.known = knownRecord{record: record, text: text, closed: r.known.closed && record != nil}
 	r.retain(before.Targets())
@@ -151,7 +151,7 @@ func (r *ownerRecord) retain(targets []ownership.Target) {
 	}
 	text, err := record.Encode(r.pass.Object.GetUID())
 	if err != nil {
-		r.pass.Asker.Log().Error(err, "record of children was overwritten, and cannot be written again")
+		r.pass.Logger.Log().Error(err, "record of children was overwritten, and cannot be written again")
 		return
 	}
 	r.known.record, r.known.next, r.known.since, r.known.alone = record, text, r.family.epoch(r.pass.Key), true

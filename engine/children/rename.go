@@ -104,6 +104,6 @@ func (s *Session) move(ctx context.Context, kind *source.Source, which id, o *un
 		return nil, err
 	}
 	s.lister.keep(which, moved)
-	s.pass.Asker.Log().Info("moved what the operator had left on a child under an earlier name", "child", which.key.String(), "was", s.family.settings.Operator.Was)
+	s.pass.Logger.Log().Info("moved what the operator had left on a child under an earlier name", "child", which.key.String(), "was", s.family.settings.Operator.Was)
 	return moved, nil
 }

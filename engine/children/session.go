@@ -51,8 +51,8 @@ type Pass struct {
 	// Gone: the cache does not show the owner any more. Deleting: it is gone, or is being deleted.
 	Gone, Deleting bool
 	Now            time.Time
-	// Asker answers for the reconcile.
-	Asker Asker
+	// Logger has the log of the reconcile.
+	Logger Logger
 	// Share is the memory that the reconcile may take; nil for any.
 	Share  *Share
 	Memory *Memory
@@ -66,13 +66,16 @@ type Pass struct {
 	Done map[string]bool
 }
 
-// Asker answers for the reconcile of a session. It may be called by several goroutines.
-type Asker interface {
-	// Log returns the log for what happens to the owner.
-	Log() logr.Logger
+// Logger makes the log for what happens to the owner. It may be called by several goroutines.
+type Logger interface{ Log() logr.Logger }
+
+// Others tells what the handlers of a reconcile may want, as they were at one moment of it.
+type Others interface {
 	// Undecided names a handler, other than but, that may want a child of a kind and has not said so yet; it is empty when
-	// all have. But may be empty.
+	// all have. But may be empty. One goroutine asks at a time.
 	Undecided(but string, kind schema.GroupKind) (handler string)
+	// Turns returns how the handlers fare that had something to do before.
+	Turns() []collision.Turn
 }
 
 // Session is what one reconcile over one owner does with its children. Handlers may use goroutines, so its methods may
@@ -100,7 +103,7 @@ func (f *Family) Begin(p Pass) *Session {
 	s.journal.family, s.journal.pass = f, &s.pass
 	s.writer.family, s.writer.pass, s.writer.base = f, &s.pass, p.Object
 	s.unconfirmed.now, s.unconfirmed.memory = p.Now, &p.Memory.unconfirmed
-	s.undecided.asker, s.undecided.handlers, s.undecided.memory = p.Asker, f.settings.Handlers, &p.Memory.asked
+	s.undecided.handlers, s.undecided.memory = f.settings.Handlers, &p.Memory.asked
 	r := &s.record
 	r.family, r.pass, r.lost = f, &s.pass, p.Memory.unsure
 	r.writer, r.lister, r.journal, r.unconfirmed = &s.writer, &s.lister, &s.journal, &s.unconfirmed
@@ -111,9 +114,9 @@ func (f *Family) Begin(p Pass) *Session {
 	return s
 }
 
-// For returns the children for one attempt of a handler, which may write them in the span.
-func (s *Session) For(span *transport.Span, a collision.Attempt) dsl.Children {
-	return &children{Reader{session: s, span: span, attempt: a, failed: new(atomic.Bool)}}
+// For returns the children for one attempt of a handler, which may write them in the span. Others are the handlers when it begins.
+func (s *Session) For(span *transport.Span, a collision.Attempt, others Others) dsl.Children {
+	return &children{Reader{session: s, span: span, attempt: a, others: others, failed: new(atomic.Bool)}}
 }
 
 // Reader returns the children for the filters of a handler.

@@ -22,7 +22,7 @@ func BenchmarkSessionWithoutChildren(b *testing.B) {
 	op := dsl.New("demo")
 	f := &Family{settings: Settings{Operator: op}, names: namesOf(op)}
 	p := Pass{
-		Key: cache.ObjectName{Namespace: "shop", Name: "web"}, Now: time.Now(), Asker: aside{logr.Discard()}, Memory: &Memory{}, Sweep: &prune.SweepMemory{Logged: true}, Awaits: &inbox.Writes{},
+		Key: cache.ObjectName{Namespace: "shop", Name: "web"}, Now: time.Now(), Logger: aside{logr.Discard()}, Memory: &Memory{}, Sweep: &prune.SweepMemory{Logged: true}, Awaits: &inbox.Writes{},
 		Object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 			"namespace": "shop", "name": "web", "uid": "1", "annotations": map[string]any{"example.com/a": "1", "example.com/b": "2"},
 		}}},
@@ -32,7 +32,7 @@ func BenchmarkSessionWithoutChildren(b *testing.B) {
 	for b.Loop() {
 		s := f.Begin(p)
 		request.Subject.Children = s.Reader()
-		request.Children = s.For(nil, collision.Attempt{Handler: "sync"})
+		request.Children = s.For(nil, collision.Attempt{Handler: "sync"}, nil)
 		if along := s.Trim(s.Base()); along != nil || s.Applied() || len(s.Writes()) > 0 {
 			b.Fatal("something was applied, or is to be written")
 		}

@@ -120,7 +120,7 @@ func (s *Session) readApplied(ctx context.Context, t ownership.Target, gvr schem
 
 // reportPatch logs which values of a target do not come back, and which fields stay.
 func (s *Session) reportPatch(t ownership.Target, handler string, out apply.PatchResult) {
-	log := s.pass.Asker.Log().WithValues(logmark.Warning, true, "object", t.People(), "handler", handler)
+	log := s.pass.Logger.Log().WithValues(logmark.Warning, true, "object", t.People(), "handler", handler)
 	if out.Unread != nil {
 		log.Info("the note of replaced values does not count; they are not restored", "error", out.Unread.Error())
 	}
@@ -155,7 +155,7 @@ func (s *Session) wroteTarget(handler string, deed apply.Deed, why string, gvr s
 	if why != "" {
 		line += ": " + why
 	}
-	s.pass.Asker.Log().Info(line, "handler", handler)
+	s.pass.Logger.Log().Info(line, "handler", handler)
 	return now
 }
 
@@ -201,7 +201,7 @@ func (s *Session) Reclaim(ctx context.Context, span *transport.Span, owner metav
 	}
 	if m.refused != err.Error() {
 		m.refused = err.Error()
-		s.pass.Asker.Log().Info("fields of objects that no handler patches any more could not be given back", logmark.Warning, true, "error", m.refused)
+		s.pass.Logger.Log().Info("fields of objects that no handler patches any more could not be given back", logmark.Warning, true, "error", m.refused)
 	}
 	return reclaimLook
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
@@ -18,7 +19,6 @@ import (
 // undecided has the children that a handler does not want any more, and that stay until another handler, which may want them, has
 // succeeded.
 type undecided struct {
-	asker    Asker
 	handlers []*dsl.Handler
 
 	mu sync.Mutex
@@ -36,13 +36,13 @@ type undecidedChild struct {
 
 // stays reports whether a child stays for now, because some handler that may want the child has not said so yet. Handler is the one
 // that does not want it. It runs again for the child, or it waits: then the error says what for.
-func (u *undecided) stays(found *unstructured.Unstructured, handler string) (is bool, err error) {
-	other := u.asker.Undecided(handler, found.GroupVersionKind().GroupKind())
+func (u *undecided) stays(found *unstructured.Unstructured, handler string, others Others) (is bool, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	other := others.Undecided(handler, found.GroupVersionKind().GroupKind())
 	if other == "" {
 		return false, nil
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
 	u.all = append(u.all, undecidedChild{ownership.PlaceOf(found), handler})
 	at := collision.HandlerOf(u.handlers, handler)
 	if at >= 0 && !u.handlers[at].On(dsl.Child) && !u.follows(other, u.handlers[at].ID) {
@@ -70,19 +70,19 @@ func (u *undecided) leaving() (handlers []string) {
 }
 
 // remain reports whether some of the children may still be wanted, and logs that once for each handler that is waited for.
-func (u *undecided) remain() bool {
+func (u *undecided) remain(log Logger, undecided func(but string, kind schema.GroupKind) string) bool {
 	u.mu.Lock()
 	all := slices.Clone(u.all)
 	u.mu.Unlock()
 	logged := map[ownership.Place]string{}
 	for _, one := range all {
-		wanted := u.asker.Undecided(one.by, one.place.Kind)
+		wanted := undecided(one.by, one.place.Kind)
 		if wanted == "" {
 			continue
 		}
 		logged[one.place] = wanted
 		if (*u.memory)[one.place] != wanted {
-			u.asker.Log().Info("child that is not wanted any more stays until another handler, which may want it, has succeeded",
+			log.Log().Info("child that is not wanted any more stays until another handler, which may want it, has succeeded",
 				"child", one.place.People(), "handler", one.by, "waitsFor", wanted)
 		}
 	}
@@ -97,5 +97,7 @@ func (u *undecided) remain() bool {
 func (s *Session) Leaving() (handlers []string) { return s.undecided.leaving() }
 
 // Undecided reports whether some of the children that stay for now may still be wanted, and says so in the log, once for each
-// handler that is waited for.
-func (s *Session) Undecided() bool { return s.undecided.remain() }
+// handler that is waited for. Undecided is that of [Others], when all handlers have run.
+func (s *Session) Undecided(undecided func(but string, kind schema.GroupKind) string) bool {
+	return s.undecided.remain(s.pass.Logger, undecided)
+}

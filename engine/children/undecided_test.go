@@ -7,23 +7,20 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
+	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
-// answers is an Asker: by the handler that does not want a child, it has the one that may want it.
-type answers struct {
-	log     logr.Logger
-	waitFor map[string]string
-}
+// answers has, by the handler that does not want a child, the one that may want it.
+type answers map[string]string
 
-func (a *answers) Log() logr.Logger { return a.log }
+func (a answers) Undecided(but string, _ schema.GroupKind) string { return a[but] }
 
-func (a *answers) Undecided(but string, _ schema.GroupKind) string { return a.waitFor[but] }
+func (answers) Turns() []collision.Turn { return nil }
 
 // TestChildrenStayUntilAHandlerDecides holds which children stay for now, which handlers run again for them, and what is logged.
 func TestChildrenStayUntilAHandlerDecides(t *testing.T) {
@@ -45,13 +42,12 @@ func TestChildrenStayUntilAHandlerDecides(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			lines := 0
-			asker := &answers{funcr.New(func(string, string) { lines++ }, funcr.Options{}), tt.before}
-			u := undecided{asker: asker, memory: &tt.logged}
-			if stays, err := u.stays(configMap(), "a"); stays != tt.stays || err != nil {
+			log := aside{funcr.New(func(string, string) { lines++ }, funcr.Options{})}
+			u := undecided{memory: &tt.logged}
+			if stays, err := u.stays(configMap(), "a", answers(tt.before)); stays != tt.stays || err != nil {
 				t.Errorf("stays is %v: %v", stays, err)
 			}
-			asker.waitFor = tt.after
-			if remain := u.remain(); remain != tt.remain || remain != (tt.logged != nil) {
+			if remain := u.remain(log, answers(tt.after).Undecided); remain != tt.remain || remain != (tt.logged != nil) {
 				t.Errorf("remain is %v, and %v is remembered", remain, tt.logged)
 			}
 			if leaving := u.leaving(); !slices.Equal(leaving, tt.leaving) || lines != tt.lines {
@@ -79,8 +75,8 @@ func TestAHandlerThatDoesNotRunForChildrenWaits(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			all := []*dsl.Handler{{ID: "a", Causes: tt.causes}, b, {ID: "e", After: []string{"a"}}, tt.other}
-			u := undecided{asker: &answers{waitFor: map[string]string{"a.step": tt.other.ID}}, handlers: all}
-			stays, err := u.stays(configMap(), "a.step")
+			u := undecided{handlers: all}
+			stays, err := u.stays(configMap(), "a.step", answers{"a.step": tt.other.ID})
 			if _, waits := dsl.IsWaiting(err); !stays || waits != tt.waits {
 				t.Errorf("stays is %v: %v", stays, err)
 			}

@@ -41,6 +41,6 @@ func (s *Session) reportUnlisted() {
 		s.family.settings.Events.Warn(s.pass.Object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",
 			len(names), named))
 	}
-	s.pass.Asker.Log().Info("objects say that they are children of this one and are not in its record of children; they are left alone", logmark.Warning, true,
+	s.pass.Logger.Log().Info("objects say that they are children of this one and are not in its record of children; they are left alone", logmark.Warning, true,
 		"objects", named, "more", max(0, len(names)-mostNamed))
 }

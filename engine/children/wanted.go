@@ -226,6 +226,7 @@ func (w *wanted) Contest(live *unstructured.Unstructured) error {
 	if a.Handler == "" {
 		return nil
 	}
+	a.Turns = w.reader.others.Turns()
 	holder, asked := s.Claims.Contest(w.id, w.maker, a, collision.Renamed(s.family.settings.Handlers, w.applier.Owner.Keys.Maker(live)))
 	return collision.Refusal(holder, asked, dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name}, w.place().People())
 }

@@ -60,7 +60,7 @@ func (p *run) account(h *why.Handler, out Result, r progress.Handler, w Why) {
 // nextOf says when a handler runs by time that has nothing else to do; the time is nil for no such time.
 func (p *run) nextOf(r progress.Handler) (Reason, *time.Time) {
 	if r.AtTime() && p.Deletion == "" {
-		switch m := p.appointmentOf(p.published.Draft, r); {
+		switch m := p.appointmentOf(p.opening.Draft, r); {
 		case m.err == nil && m.at.IsZero():
 			return NoTime, nil
 		case m.err == nil && m.at.After(p.Now):
@@ -89,5 +89,5 @@ func (p *run) askedAbout(r progress.Handler) *dsl.Subject {
 		c = dsl.Running
 	}
 	indexes := p.Indexes.View(p.Key, false, false)
-	return p.subject(p.published.Draft, r, c, p.ledger.Entry(r).Try, p.family.Reader(), indexes.For(r.ID, c))
+	return p.subject(p.opening.Draft, r, c, p.ledger.Entry(r).Try, p.family.Reader(), indexes.For(r.ID, c))
 }

@@ -124,7 +124,7 @@ func (s *Controller) endsPause(o metav1.Object) string {
 
 // foresee finds out what handlers would do now, and runs none. It takes the steps of a reconcile, but for what these send.
 func (p *run) foresee(ctx context.Context) State {
-	st := p.published
+	st := p.opening
 	p.begun()
 	if ids, asked := p.retryAsked(); asked {
 		for _, r := range p.Rules.Readers {

@@ -80,7 +80,6 @@ func (p *run) attempt(ctx context.Context, st State, j *Attempt) (State, error) 
 // call runs a job's code.
 func (p *run) call(ctx context.Context, st State, j *Attempt) (State, error) {
 	p.family.Claims.Run(j.Reader.ID, j.Record.Past())
-	p.publish(st)
 	j.Saw = st.Look.Digest(j.Reader.View)
 	span := transport.NewSpan(p.Host.Held)
 	request := p.request(st, j, span)
@@ -95,7 +94,6 @@ func (p *run) call(ctx context.Context, st State, j *Attempt) (State, error) {
 	err := attempt.Run(expiry.Restoring(discreet(ctx, j.Reader), j.Reader.Restores()), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), span)
 	request.Broke(err)
 	leave()
-	st = p.published
 	if ctx.Err() != nil {
 		return st, ctx.Err()
 	}
@@ -337,7 +335,7 @@ func (p *run) request(st State, j *Attempt, span *transport.Span) *dsl.Request {
 	if p.resourceWide() {
 		children = apply.None(errNoObject)
 	} else {
-		children = p.family.For(span, collision.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: st.Jobs.Turns(j)})
+		children = p.family.For(span, collision.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Number: len(st.Jobs)}, &snapshot{p, st, j})
 	}
 	targets := apply.NoTargets(errNoObject)
 	if !p.resourceWide() {

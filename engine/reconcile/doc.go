@@ -9,9 +9,6 @@
 // [Observer] makes from it what the log, Events and metrics say of handlers and of the object. Children, the progress and machines log
 // what they write when they write it.
 //
-// While code runs that may ask the reconcile something, a handler or a write that meets a conflict, the step publishes its state, and
-// goes on with the published one when the code has returned.
-//
 // [Decide] and [Settle] are the rules, as pure functions of values. [ObjectState] is what the process knows of an object between
 // reconciles; its parts are written by what they belong to: the progress, the session of children, the filters. [Attempt] is a handler with
 // something to do in a reconcile.

@@ -30,7 +30,7 @@ type Found struct {
 
 // observe finds out what has come up for the object's handlers. Next is when its key is due for others.
 func (p *run) observe(ctx context.Context, next queue.Next) (State, error) {
-	st := p.published
+	st := p.opening
 	st.Due = next
 	p.begun()
 	if ids, asked := p.retryAsked(); asked {

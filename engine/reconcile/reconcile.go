@@ -180,14 +180,14 @@ func (s *Controller) open(in Input, m *ObjectState) *run {
 	if !in.resourceWide() && len(p.Rules.Told) > 0 {
 		st = p.recall(st)
 	}
-	p.published = st
+	p.opening = st
 	p.related = s.Relations.View(related.Owner{Key: in.Key, Object: in.Object, Gone: in.Gone, Now: in.Now})
 	p.indexes = s.Indexes.View(in.Key, !m.Seen, !in.Gone && !in.resourceWide() && !in.Asked)
 	if !in.Asked {
 		p.walk = p.woken()
 	}
 	p.family = s.Family.Begin(children.Pass{
-		Key: in.Key, Object: in.Object, Gone: in.Gone, Deleting: in.Deletion != "", Now: in.Now, Share: in.Share, Asker: p,
+		Key: in.Key, Object: in.Object, Gone: in.Gone, Deleting: in.Deletion != "", Now: in.Now, Share: in.Share, Logger: p,
 		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Walk: p.walk, Done: p.ledger.DeleteDone(),
 	})
 	return p

@@ -69,7 +69,7 @@ func (s *Controller) runSchedule(ctx context.Context, key cache.ObjectName, h pr
 		return queue.Next{}, Park(t, m)
 	}
 	p := s.open(Input{Key: key, Object: s.Own.Blank(), Now: time.Now()}, m)
-	st := p.published
+	st := p.opening
 	j := p.scheduled(h, len(t.Granted) > 0)
 	if j != nil {
 		if s.Own.Listed("") != nil {
@@ -118,7 +118,7 @@ func (p *run) scheduled(r progress.Handler, granted bool) *Attempt {
 	case granted:
 		e.Try.Due = time.Time{}
 	}
-	j := Begin(r, e.Try.Cause, e, p.ledger.Facts(r, p.published.Look))
+	j := Begin(r, e.Try.Cause, e, p.ledger.Facts(r, p.opening.Look))
 	p.ledger.Put(r, j.Entry)
 	return j
 }

@@ -35,7 +35,6 @@ type change struct {
 
 // prune takes away children that no handler has any more, once all handlers are through.
 func (p *run) prune(ctx context.Context, st State) (State, error) {
-	p.publish(st)
 	if st.Searched = true; p.Deletion != "" {
 		return p.endChildren(ctx, st)
 	}
@@ -49,12 +48,15 @@ func (p *run) prune(ctx context.Context, st State) (State, error) {
 		p.memory.Sweep.Missed(p.Changes.Child)
 		return st, nil
 	}
+	if !p.family.Sweeps(p.Changes.Child, st.Current) {
+		return st, nil
+	}
 	seen := st.Draft
 	unsure := func(handler int) bool {
 		r := p.Rules.Readers[handler]
 		return p.askFilters(seen, r, askFor(r.Handler)).Err != nil
 	}
-	again, err := p.family.Sweep(ctx, transport.NewSpan(p.Host.Held), p.Changes.Child, st.Current, unsure)
+	again, err := p.family.Sweep(ctx, transport.NewSpan(p.Host.Held), p.Changes.Child, st.Current, &snapshot{p, st, nil}, unsure)
 	if again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Due)
 	}
@@ -105,7 +107,6 @@ func (p *run) holdsUp(d Draft, r progress.Handler) bool {
 
 // settle turns outcomes into what is to be stored.
 func (p *run) settle(st State) (State, change) {
-	p.publish(st)
 	failed := slices.ContainsFunc(p.Rules.Readers, func(r progress.Handler) bool { return p.holdsUp(st.Draft, r) })
 	if p.family.Applied() {
 		p.filters.Reset()
@@ -164,7 +165,7 @@ func (p *run) settleLiving(st State, out change) (State, change) {
 		st.Due = st.Due.AtOnce()
 	}
 	leaving := p.family.Leaving() // handlers that gave up a child which stays for now run again
-	if undecided := p.family.Undecided(); len(leaving) > 0 && !undecided {
+	if undecided := p.family.Undecided((&snapshot{p, st, nil}).Undecided); len(leaving) > 0 && !undecided {
 		st.Due = st.Due.AtOnce() // no other handler may want such a child any more
 	}
 	out.rerun = append(out.rerun, leaving...)

@@ -4,7 +4,6 @@
 package reconcile
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -124,9 +123,6 @@ type run struct {
 	deleted atomic.Bool
 	// marks: some handler that leaves progress on objects sees this one; nil before that is asked.
 	marks *bool
-	// published is the state that code sees which runs while a step waits for it, and which may change it: a handler's code asks, from
-	// any goroutine and with mu held, whether another handler may want a child; a write meets a conflict. The step goes on with the
-	// published state.
-	mu        sync.Mutex
-	published State
+	// opening is the state in which the reconcile begins.
+	opening State
 }

@@ -28,7 +28,7 @@ func (p *run) around(a *why.Answer, out Result) {
 	for _, t := range p.family.Patched() {
 		a.Targets = append(a.Targets, why.Target{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name, Handler: t.Handler, Entry: t.Key, Manager: t.Manager})
 	}
-	object := p.published.Current
+	object := p.opening.Current
 	if out.Written != nil {
 		object = out.Written
 	}
@@ -142,7 +142,7 @@ func finalizersOf(m children.Member) string {
 
 // holding says how a handler holds the deletion; empty where it does not.
 func (p *run) holding(out Result, r progress.Handler) string {
-	if p.holdsUp(p.published.Draft, r) {
+	if p.holdsUp(p.opening.Draft, r) {
 		return fmt.Sprintf("handler %s, which failed for good: %s", r.ID, p.ledger.Entry(r).Try.Message)
 	}
 	if p.memory.Filters.Of(r.Handler) != "" && r.On(dsl.Delete) {

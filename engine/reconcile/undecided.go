@@ -7,24 +7,28 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// publish shows a state to code that runs while the step waits: a handler, or a write.
-func (p *run) publish(st State) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.published = st
+// snapshot is a reconcile at one moment: until the reconcile goes on, it answers what children ask about handlers.
+type snapshot struct {
+	*run
+	State
+	// attempt is the one that is about to begin, or nil.
+	attempt *Attempt
 }
 
-// Undecided names a handler, other than but, that may want a child of a kind and has not said so yet. It is empty when all
-// have: a handler that has succeeded since the last change has applied the children that it wants.
-func (p *run) Undecided(but string, kind schema.GroupKind) (handler string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, r := range p.Rules.Readers {
-		if r.ID != but && !collision.Lasts(r.Handler) && collision.MayMake(p.Rules.Spec, r.Handler, kind) && p.unsaid(p.published, r) {
+var _ children.Others = (*snapshot)(nil)
+
+// Turns implements [children.Others]: it returns how the other handlers fare that have something to do.
+func (s *snapshot) Turns() []collision.Turn { return s.Jobs.Turns(s.attempt) }
+
+// Undecided implements [children.Others]: a handler that has succeeded since the last change has applied the children that it wants.
+func (s *snapshot) Undecided(but string, kind schema.GroupKind) (handler string) {
+	for _, r := range s.Rules.Readers {
+		if r.ID != but && !collision.Lasts(r.Handler) && collision.MayMake(s.Rules.Spec, r.Handler, kind) && s.unsaid(s.State, r) {
 			return r.ID
 		}
 	}

@@ -75,8 +75,9 @@ type Attempt struct {
 	Try string
 	// Why is the purpose, for an attempt that is not a handler's.
 	Why string
-	// Turns are those of earlier handlers in the reconcile.
-	Turns []Turn
+	// Number is its place among the attempts of the reconcile, from 1. Turns are those of the other handlers.
+	Number int
+	Turns  []Turn
 }
 
 // HandlerOf returns the index of the handler that is the maker, or has it as a step; negative if there is none.
