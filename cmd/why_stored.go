@@ -66,13 +66,13 @@ func (a *alone) book(operator, text string, o *unstructured.Unstructured) error 
 func storedHandler(id string, e progress.Entry) why.Handler {
 	try := e.Try
 	f := why.Facts{
-		Handler: id, Reason: "Stored", Cause: string(try.Cause), Message: try.Message,
+		Handler: id, Reason: why.Stored, Cause: string(try.Cause), Message: try.Message,
 		Failed: try.Failed || e.FailedFor != "", Waits: try.Waiting && !try.Done,
 	}
-	out := why.Handler{ID: id, Reason: f.Reason, Message: f.Message}
+	out := why.Handler{ID: id, Reason: f.Reason.String(), Message: f.Message}
 	if try.Cause != "" && !try.Done {
-		f.Reason, f.Attempts = "ToRun", try.Worst()
-		out.Cause, out.Attempts, out.Reason = f.Cause, f.Attempts, f.Reason
+		f.Reason, f.Attempts = why.ToRun, try.Worst()
+		out.Cause, out.Attempts, out.Reason = f.Cause, f.Attempts, f.Reason.String()
 		if !try.Due.IsZero() {
 			out.Next = &try.Due
 		}

@@ -32,45 +32,45 @@ func (p *run) explain(out Result) *why.Answer {
 // account says of a handler what came of it in the reconcile, and how far it is.
 func (p *run) account(h *why.Handler, out Result, r progress.Handler, w Why) {
 	record := out.Jobs.Record(r, p.ledger.Entry(r))
-	if w.Reason == NothingDue && !record.Failed {
+	if w.Reason == why.NothingDue && !record.Failed {
 		w.Reason, h.Next = p.nextOf(r)
 	}
 	f := why.Facts{
-		Handler: r.ID, Reason: string(w.Reason), Detail: w.Detail, Cause: string(w.Cause),
+		Handler: r.ID, Reason: w.Reason, Detail: w.Detail, Cause: string(w.Cause),
 		Attempts: record.Worst(), Message: record.Message, Failed: record.Failed, Waits: record.Waiting && !record.Done,
 	}
 	if record.Done && !record.Failed {
 		f.Attempts = 0
 	}
-	h.Reason, h.Cause = string(w.Reason), string(w.Cause)
+	h.Reason, h.Cause = w.Reason.String(), string(w.Cause)
 	h.Attempts, h.Message = f.Attempts, record.Message
 	if !record.Done && record.Due.After(time.Now()) {
 		h.Next = moment(record.Due)
 	}
 	h.Clauses = r.Explain(p.askedAbout(r))
-	if w.Reason == WhenFalse {
+	if w.Reason == why.WhenFalse {
 		f.Detail = why.Decided(h.Clauses)
 	}
-	if w.Reason == NothingDue && p.Deletion != "" {
-		f.Reason = "NoDeletion"
+	if w.Reason == why.NothingDue && p.Deletion != "" {
+		f.Reason = why.NoDeletion
 	}
 	h.Standing, h.Says = f.Standing(), why.Sentence(f)
 }
 
 // nextOf says when a handler runs by time that has nothing else to do; the time is nil for no such time.
-func (p *run) nextOf(r progress.Handler) (Reason, *time.Time) {
+func (p *run) nextOf(r progress.Handler) (why.Reason, *time.Time) {
 	if r.AtTime() && p.Deletion == "" {
 		switch m := p.appointmentOf(p.opening.Draft, r); {
 		case m.err == nil && m.at.IsZero():
-			return NoTime, nil
+			return why.NoTime, nil
 		case m.err == nil && m.at.After(p.Now):
-			return NotYet, &m.at
+			return why.NotYet, &m.at
 		}
 	}
 	if at := p.tickOf(r); !at.IsZero() {
-		return NotYet, &at
+		return why.NotYet, &at
 	}
-	return NothingDue, nil
+	return why.NothingDue, nil
 }
 
 // tickOf is when a timer runs next; zero for no such time.

@@ -58,14 +58,14 @@ func (s *Controller) History(key cache.ObjectName) (out []why.Pass) {
 		}
 		if p.Idle != "" {
 			reason, detail, _ := strings.Cut(p.Idle, ": ")
-			one.Idle = why.IdleFor(reason, detail).Says
+			one.Idle = why.IdleFor(why.Known(reason), detail).Says
 		}
 		one.Changed = newIn(kept[:i+1], s.Rules.Spec.OfSecrets())
 		for _, a := range p.Attempts {
 			one.Attempts = append(one.Attempts, why.Attempt{Handler: a.Handler, Run: runOf(p, a)})
 		}
 		for _, k := range p.Skips {
-			says := why.Sentence(why.Facts{Handler: k.Handler, Reason: k.Reason, Detail: k.Detail, Cause: k.Cause})
+			says := why.Sentence(why.Facts{Handler: k.Handler, Reason: why.Known(k.Reason), Detail: k.Detail, Cause: k.Cause})
 			one.Skips = append(one.Skips, why.Skip{Handler: k.Handler, Cause: k.Cause, Reason: k.Reason, Says: says})
 		}
 		out = append(out, one)
@@ -85,10 +85,10 @@ func (s *Controller) stands(key cache.ObjectName, out *why.Answer) {
 	}
 	switch {
 	case seen.Suspended.After(out.At):
-		out.Idle = why.IdleFor(string(BreakerOpen), "")
+		out.Idle = why.IdleFor(why.BreakerOpen, "")
 		out.Idle.Until = &seen.Suspended
 	case !seen.Parked.IsZero():
-		out.Idle = why.IdleFor(string(CacheBehind), "")
+		out.Idle = why.IdleFor(why.CacheBehind, "")
 	}
 }
 
@@ -103,7 +103,7 @@ func handlerIn(kept []history.Pass, r progress.Handler, secret bool) why.Handler
 				continue
 			}
 			run := runOf(p, a)
-			out.Last, f.Reason, f.Cause, f.Message = &run, string(HasRun), a.Cause, a.Err
+			out.Last, f.Reason, f.Cause, f.Message = &run, why.Ran, a.Cause, a.Err
 			out.Changed = nil
 			if dsl.Cause(a.Cause) == dsl.Update {
 				out.Changed = changesFrom(handled, kept[:i+1], secret, func(at dsl.Path) bool { return why.Looks(r.View.View, at) })
@@ -114,11 +114,11 @@ func handlerIn(kept []history.Pass, r progress.Handler, secret bool) why.Handler
 		}
 		for _, k := range p.Skips {
 			if k.Handler == r.ID {
-				f.Reason, f.Detail, f.Cause = k.Reason, k.Detail, k.Cause
+				f.Reason, f.Detail, f.Cause = why.Known(k.Reason), k.Detail, k.Cause
 			}
 		}
 	}
-	out.Reason, out.Cause = f.Reason, f.Cause
+	out.Reason, out.Cause = f.Reason.String(), f.Cause
 	f = f.After(out.Last)
 	out.Standing, out.Says = f.Standing(), why.Sentence(f)
 	return out

@@ -76,12 +76,12 @@ func (s *Controller) look(ctx context.Context, a arrival, w Why) *why.Answer {
 	p := s.open(in, m)
 	out := p.explain(p.result(p.foresee(ctx), nil))
 	switch {
-	case w.Reason == "":
+	case w.Reason.None():
 		out.Idle = nil // what the inbox says of the last reconcile is over
-	case out.Idle == nil || out.Idle.Reason != string(w.Reason):
-		out.Idle = why.IdleFor(string(w.Reason), w.Detail)
+	case out.Idle == nil || out.Idle.Reason != w.Reason.String():
+		out.Idle = why.IdleFor(w.Reason, w.Detail)
 	}
-	if w.Reason == Paused {
+	if w.Reason == why.Paused {
 		out.Idle.Ends = s.endsPause(object)
 	}
 	return out
@@ -154,11 +154,11 @@ func (p *run) foresee(ctx context.Context) State {
 func (p *run) forecast(st State, j *Attempt) Why {
 	w, _ := p.early(st, j)
 	switch {
-	case w.Reason != "":
+	case !w.Reason.None():
 	case j.Record.Overdue(j.Reader.Handler, p.Now) != nil:
-		w.Reason = DeadlineOver
+		w.Reason = why.DeadlineOver
 	default:
-		w.Reason = ToRun
+		w.Reason = why.ToRun
 	}
 	return w
 }
@@ -168,8 +168,8 @@ func (p *run) foreseeChosen(st State) State {
 	chosen, _ := st.Jobs.Chosen(p.Rules.Spec.Lifecycle, func(h *dsl.Handler) bool { return p.blocker(st, h) != "" }, p.Now)
 	for i, w := range st.Why {
 		runs := slices.ContainsFunc(chosen, func(r progress.Handler) bool { return r.ID == w.Handler })
-		if (w.Reason == ToRun || w.Reason == DeadlineOver) && !runs {
-			st.Why[i].Reason = NotChosen
+		if (w.Reason == why.ToRun || w.Reason == why.DeadlineOver) && !runs {
+			st.Why[i].Reason = why.NotChosen
 		}
 	}
 	return st

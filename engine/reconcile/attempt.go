@@ -24,6 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
@@ -55,18 +56,18 @@ type Trouble struct {
 // attempt runs a job when it is due and enters its outcome. The error is that of a reconcile that must
 // end, because the process or its leadership does.
 func (p *run) attempt(ctx context.Context, st State, j *Attempt) (State, error) {
-	why, wait := p.postponed(st, j)
-	j.Barred = why.Reason == Blocked && p.blocksForGood(st, why.Detail)
+	w, wait := p.postponed(st, j)
+	j.Barred = w.Reason == why.Blocked && p.blocksForGood(st, w.Detail)
 	if wait > 0 {
 		st.Due = st.Due.Sooner(wait, queue.Due)
 	}
-	if why.Reason != "" {
-		st.Why = append(st.Why, why)
+	if !w.Reason.None() {
+		st.Why = append(st.Why, w)
 		return st, nil
 	}
 	if late := j.Record.Overdue(j.Reader.Handler, time.Now()); late != nil {
 		st = p.record(st, j, late, 0)
-		st.Why = append(st.Why, Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: DeadlineOver})
+		st.Why = append(st.Why, Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: why.DeadlineOver})
 		p.close(st, j)
 		return st, nil
 	}
@@ -279,24 +280,24 @@ func (p *run) blocks(st State, r progress.Handler) bool {
 }
 
 // postponed says why a job does not run in this reconcile. The reason is empty where it runs.
-func (p *run) postponed(st State, j *Attempt) (why Why, wait time.Duration) {
+func (p *run) postponed(st State, j *Attempt) (w Why, wait time.Duration) {
 	if now := p.paused(); now != nil {
-		return Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: Paused, Detail: now.String()}, 0
+		return Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: why.Paused, Detail: now.String()}, 0
 	}
 	return p.early(st, j)
 }
 
 // early says why a job may not run yet: its time has not come, or it is blocked. The reason is empty where it may.
-func (p *run) early(st State, j *Attempt) (why Why, wait time.Duration) {
-	why = Why{Handler: j.Reader.ID, Cause: j.Cause}
+func (p *run) early(st State, j *Attempt) (w Why, wait time.Duration) {
+	w = Why{Handler: j.Reader.ID, Cause: j.Cause}
 	if wait := j.Record.Waits(p.Now); wait > 0 {
-		why.Reason, why.Detail = BackOff, p.Now.Add(wait).Format(time.RFC3339)
-		return why, wait
+		w.Reason, w.Detail = why.BackOff, p.Now.Add(wait).Format(time.RFC3339)
+		return w, wait
 	}
 	if other := p.blocker(st, j.Reader.Handler); other != "" {
-		why.Reason, why.Detail = Blocked, other
+		w.Reason, w.Detail = why.Blocked, other
 	}
-	return why, 0
+	return w, 0
 }
 
 // paused returns the pause that has begun during the reconcile, or nil.

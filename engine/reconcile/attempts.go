@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/machine"
 )
 
@@ -174,7 +175,7 @@ func (p *run) stand(st State, readers []progress.Handler, held bool) ops.Stand {
 	}
 	for _, d := range p.Rules.Daemons {
 		if failed := p.memory.Filters.Of(d.Handler); failed != "" && !p.resourceWide() {
-			out.Open, out.Standing = append(out.Open, ops.Open{Handler: d.ID, Standing: ops.Failing, Reason: "filter failed: " + failed}), ops.Failing
+			out.Open, out.Standing = append(out.Open, ops.Open{Handler: d.ID, Standing: ops.Failing, Reason: why.WhenFails.Brief(failed)}), ops.Failing
 		}
 	}
 	if held && !st.Searched {
@@ -192,7 +193,7 @@ func (p *run) unfinished(st State, reader progress.Handler) ops.Open {
 	blind := p.memory.Filters.Of(reader.Handler)
 	switch {
 	case blind != "":
-		out.Reason = "filter failed: " + blind
+		out.Reason = why.WhenFails.Brief(blind)
 	case r.Failed:
 		out.Reason = "failed for good: " + r.Message
 	case !r.Done && r.Worst() > 0 && (!r.Waiting || r.Parts != nil):
@@ -206,7 +207,7 @@ func (p *run) unfinished(st State, reader progress.Handler) ops.Open {
 		if j == nil || j.Ran || r.Done {
 			return ops.Open{}
 		}
-		if paused := slices.IndexFunc(st.Why, func(w Why) bool { return w.Handler == reader.ID && w.Reason == Paused }); paused >= 0 {
+		if paused := slices.IndexFunc(st.Why, func(w Why) bool { return w.Handler == reader.ID && w.Reason == why.Paused }); paused >= 0 {
 			out.Standing, out.Reason = ops.Paused, "does not run: "+st.Why[paused].Detail
 			return out
 		}
@@ -214,7 +215,7 @@ func (p *run) unfinished(st State, reader progress.Handler) ops.Open {
 		if other == "" {
 			return ops.Open{}
 		}
-		out.Standing, out.Reason, out.Blocked = ops.Waits, "waits for handler "+other, true
+		out.Standing, out.Reason, out.Blocked = ops.Waits, why.Blocked.Brief(other), true
 	}
 	return out
 }

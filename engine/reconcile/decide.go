@@ -13,6 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/decide/filter"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // decide returns what a handler has to do, nil for nothing. The state has the reason of one that is due and does not run.
@@ -25,10 +26,10 @@ func (p *run) decide(ctx context.Context, st State, r progress.Handler) (State, 
 		s.Fires = s.Fires || m.arrived
 	}
 	e, c := Decide(r.Handler, e, s)
-	if why, none := p.noTurn(r, c, m); none {
+	if w, none := p.noTurn(r, c, m); none {
 		p.ledger.Put(r, e)
-		if why.Reason != "" {
-			st.Why = append(st.Why, why)
+		if !w.Reason.None() {
+			st.Why = append(st.Why, w)
 		}
 		return st, nil
 	}
@@ -41,7 +42,7 @@ func (p *run) decide(ctx context.Context, st State, r progress.Handler) (State, 
 	p.ledger.Put(r, e)
 	if p.outcomesRead != nil {
 		if other := p.missingOutcome(st, r); other != "" {
-			st.Why = append(st.Why, Why{Handler: r.ID, Cause: c, Reason: OutcomeMissing, Detail: other})
+			st.Why = append(st.Why, Why{Handler: r.ID, Cause: c, Reason: why.OutcomeMissing, Detail: other})
 			return st, nil
 		}
 	}
@@ -54,14 +55,14 @@ func (p *run) decide(ctx context.Context, st State, r progress.Handler) (State, 
 }
 
 // noTurn reports whether a handler has no turn in this reconcile, and why. The reason is empty where nothing has come up for it.
-func (p *run) noTurn(r progress.Handler, c dsl.Cause, m appointment) (why Why, none bool) {
+func (p *run) noTurn(r progress.Handler, c dsl.Cause, m appointment) (w Why, none bool) {
 	switch {
 	case m.err != nil && (c == "" || c == dsl.Timer):
-		return Why{Handler: r.ID, Cause: dsl.Timer, Reason: TimeFails, Detail: m.err.Error()}, true
+		return Why{Handler: r.ID, Cause: dsl.Timer, Reason: why.TimeFails, Detail: m.err.Error()}, true
 	case c == "":
 		return Why{}, true
 	case c == dsl.Delete && p.daemonsEnd():
-		return Why{Handler: r.ID, Cause: c, Reason: DaemonsFirst}, true
+		return Why{Handler: r.ID, Cause: c, Reason: why.DaemonsFirst}, true
 	}
 	return Why{}, false
 }
@@ -138,12 +139,12 @@ func (p *run) othersMake(st State, r progress.Handler) bool {
 
 // turnedAway says why a handler's filters keep it from running. Object is as the handler sees it.
 func turnedAway(j *Attempt, a filter.Answer, object *unstructured.Unstructured) Why {
-	w := Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: WhenFalse}
+	w := Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: why.WhenFalse}
 	switch unmatched := filter.Unmatched(j.Reader.Handler, object, j.Reader.Secrets.In([]string{"self"})); {
 	case a.Err != nil:
-		w.Reason, w.Detail = WhenFails, a.Err.Error()
+		w.Reason, w.Detail = why.WhenFails, a.Err.Error()
 	case unmatched != "":
-		w.Reason, w.Detail = NotMatched, unmatched
+		w.Reason, w.Detail = why.NotMatched, unmatched
 	}
 	return w
 }

@@ -19,12 +19,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cache/source"
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // gate keeps reconciles over an object from beginning while it is closed. The changes of the object stay for the reconcile that begins
 // once all gates are open.
 type gate struct {
-	reason Reason
+	reason why.Reason
 	// closed reports whether the gate is closed for an object, with the facts where the reason does not say all.
 	closed func(*Controller, arrival) (detail string, closed bool)
 	// wait puts the key off until the gate may be open, and answers what is asked about the object.
@@ -34,11 +35,11 @@ type gate struct {
 // gates are asked in this order, by each reconcile before it begins and for each answer to why. The first closed one decides. What lasts
 // longest stands first, and the memory last: a reconcile that another gate stops must not take its share.
 var gates = []gate{
-	{ScopeLeft, (*Controller).hasLeftScope, awaitReturn},
-	{Paused, (*Controller).isPaused, awaitResume},
-	{CacheBehind, (*Controller).isBehind, awaitCache},
-	{BreakerOpen, (*Controller).isLooping, awaitBreaker},
-	{MemoryShort, (*Controller).isShort, awaitMemory},
+	{why.ScopeLeft, (*Controller).hasLeftScope, awaitReturn},
+	{why.Paused, (*Controller).isPaused, awaitResume},
+	{why.CacheBehind, (*Controller).isBehind, awaitCache},
+	{why.BreakerOpen, (*Controller).isLooping, awaitBreaker},
+	{why.MemoryShort, (*Controller).isShort, awaitMemory},
 }
 
 // closedGate returns the first gate that is closed for an object, and why; the gate is nil while all are open.

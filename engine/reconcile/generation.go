@@ -10,6 +10,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // observedGeneration returns the generation that handlers saw, for status.observedGeneration; zero if the field is right, or is not
@@ -32,11 +33,11 @@ func (p *run) observedGeneration(st State) int64 {
 // mayHandle reports whether a handler's filters match the object, or may match. It asks those that the reconcile has not asked: others
 // may be expensive.
 func (p *run) mayHandle(st State, r progress.Handler) bool {
-	if why, is := st.whyOf(r); is {
-		switch why.Reason {
-		case WhenFalse, NotMatched:
+	if w, is := st.whyOf(r); is {
+		switch w.Reason {
+		case why.WhenFalse, why.NotMatched:
 			return false
-		case WhenFails, HasRun:
+		case why.WhenFails, why.Ran:
 			return true
 		}
 	}

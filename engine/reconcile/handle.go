@@ -10,6 +10,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // handle runs the handlers that have something to do: each in its order, or those that the resource's lifecycle chooses.
@@ -52,11 +53,11 @@ func (p *run) handleChosen(ctx context.Context, st State) (State, error) {
 		if slices.ContainsFunc(chosen, func(r progress.Handler) bool { return r.Handler == j.Reader.Handler }) {
 			continue
 		}
-		why, _ := p.postponed(st, j)
-		if why.Reason == "" {
-			why.Reason = NotChosen
+		w, _ := p.postponed(st, j)
+		if w.Reason.None() {
+			w.Reason = why.NotChosen
 		}
-		st.Why = append(st.Why, why)
+		st.Why = append(st.Why, w)
 	}
 	for _, r := range chosen {
 		var j *Attempt

@@ -34,7 +34,7 @@ func (o *Observer) keep(p *run, out Result) {
 		r.Attempt(one)
 	}
 	for _, w := range out.Why {
-		r.Skip(history.Skip{Handler: w.Handler, Cause: string(w.Cause), Reason: string(w.Reason), Detail: w.Detail})
+		r.Skip(history.Skip{Handler: w.Handler, Cause: string(w.Cause), Reason: w.Reason.String(), Detail: w.Detail})
 	}
 	when := history.Moment{At: p.Now, Took: time.Since(p.Now)}
 	if out.Due.After > 0 {

@@ -110,7 +110,7 @@ func (o *Observer) Passed(p *run, out Result) {
 			handlers = p.Rules.Schedules.Handlers
 		}
 		for _, w := range out.Reasons(handlers) {
-			if w.Reason != NothingDue && w.Reason != "" {
+			if w.Reason != why.NothingDue && !w.Reason.None() {
 				log.V(2).Info("handler was looked at", "handler", w.Handler, "cause", string(w.Cause), "why", w.String())
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // outcomeReaders returns the readers whose outcomes others read, and those that read such outcomes.
@@ -68,8 +69,8 @@ func (st State) outcomesRead(r progress.Handler) (out []any) {
 // needsOutcomes reports whether a handler is to know a change of the outcomes that it reads: it looks at them, or its filters, which may read
 // them, have turned it away.
 func (st State) needsOutcomes(r progress.Handler) bool {
-	why, is := st.whyOf(r)
-	return len(r.View.Outcomes) > 0 || is && (why.Reason == WhenFalse || why.Reason == WhenFails)
+	w, is := st.whyOf(r)
+	return len(r.View.Outcomes) > 0 || is && (w.Reason == why.WhenFalse || w.Reason == why.WhenFails)
 }
 
 // publishOutcome lets handlers after this one know what came of it, if others read that.
@@ -92,14 +93,14 @@ func (p *run) publishOutcome(st State, r progress.Handler) State {
 // outcomeOf is what came of a handler by now. Last is what came of it before the reconcile.
 func (p *run) outcomeOf(st State, r progress.Handler, last dsl.Outcome) dsl.Outcome {
 	j := st.Jobs.Of(r)
-	if why, is := st.whyOf(r); is && (j == nil || !j.Ran) {
-		switch why.Reason {
-		case WhenFalse, NotMatched:
+	if w, is := st.whyOf(r); is && (j == nil || !j.Ran) {
+		switch w.Reason {
+		case why.WhenFalse, why.NotMatched:
 			return dsl.Outcome{State: dsl.OutcomeFiltered}
-		case WhenFails:
-			return progress.Unasked(why.Detail)
-		case Blocked:
-			return dsl.Outcome{State: dsl.OutcomeWaiting, Message: "waiting for handler " + why.Detail}
+		case why.WhenFails:
+			return progress.Unasked(w.Detail)
+		case why.Blocked:
+			return dsl.Outcome{State: dsl.OutcomeWaiting, Message: "waiting for handler " + w.Detail}
 		}
 	}
 	e := p.ledger.Entry(r)
@@ -126,13 +127,13 @@ func (st State) isOutcomeMissing(r progress.Handler) bool {
 	if len(r.Known.Reads.Outcomes) == 0 {
 		return false // most handlers read none
 	}
-	why, is := st.whyOf(r)
-	return is && why.Reason == OutcomeMissing
+	w, is := st.whyOf(r)
+	return is && w.Reason == why.OutcomeMissing
 }
 
 // missingOutcome reports whether there is such a handler.
 func (st State) hasMissingOutcome() bool {
-	return slices.ContainsFunc(st.Why, func(w Why) bool { return w.Reason == OutcomeMissing })
+	return slices.ContainsFunc(st.Why, func(w Why) bool { return w.Reason == why.OutcomeMissing })
 }
 
 // through reports whether all handlers are that had something to do.

@@ -34,7 +34,7 @@ func awaitResume(ctx context.Context, s *Controller, a arrival, t *Batch, w Why)
 	case !a.exists():
 		s.Inbox.Finished(a.key, ops.Stand{}) // what is gone is not ready
 	case !a.whole:
-		s.Inbox.Finished(a.key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: "paused: " + w.Detail}}})
+		s.Inbox.Finished(a.key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: w.Reason.Brief(w.Detail)}}})
 	}
 	s.idle(ctx, a, w) // after that: an answer has the standing of now
 	if a.whole {

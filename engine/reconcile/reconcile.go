@@ -21,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
@@ -101,7 +102,7 @@ func (s *Controller) runLiving(ctx context.Context, key cache.ObjectName, t *Bat
 	if awaits, err := p.awaitsChild(ctx); err != nil {
 		return queue.Next{}, err
 	} else if awaits {
-		return awaitCache(ctx, s, a, t, Why{Reason: CacheBehind})
+		return awaitCache(ctx, s, a, t, Why{Reason: why.CacheBehind})
 	}
 	return p.finish(t, p.run(ctx, next))
 }

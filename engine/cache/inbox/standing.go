@@ -13,6 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // stand is how a reconcile left an object.
@@ -148,7 +149,7 @@ func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
 		}
 	}
 	if s.rests() {
-		out = append(out, ops.Open{Standing: ops.Failing, Reason: "its reconciles write again and again; it rests"})
+		out = append(out, ops.Open{Standing: ops.Failing, Reason: why.BreakerOpen.Brief("")})
 	}
 	if how == ops.Waits && len(out) == 0 {
 		reason := cacheBehind

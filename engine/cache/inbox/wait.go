@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 const (
@@ -112,9 +113,9 @@ const (
 // String says it in the log.
 func (s shortage) String() string {
 	if s == memoryShort {
-		return "waits for memory that other reconciles hold"
+		return why.MemoryShort.Brief("")
 	}
-	return "waits for the cache to show the operator's own writes"
+	return why.CacheBehind.Brief("")
 }
 
 // loops is what an object does that is held back for it.

@@ -4,7 +4,6 @@
 package why
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +14,9 @@ import (
 // Facts are what a sentence about a handler is made from.
 type Facts struct {
 	Handler string
-	// Reason and Detail are those of the last reconcile, as package pass has them.
-	Reason, Detail string
+	// Reason is that of the last reconcile, and Detail has the facts where it does not say all.
+	Reason Reason
+	Detail string
 	// Cause is what the handler is to run for, or has run for.
 	Cause string
 	// Attempts counts the attempts so far of what is not finished, Message is the last error, or what it waits for.
@@ -28,7 +28,7 @@ type Facts struct {
 
 // After returns the facts of a handler of which no more is known than its last attempt.
 func (f Facts) After(last *Run) Facts {
-	if last == nil || f.Reason != "Ran" {
+	if last == nil || f.Reason != Ran {
 		return f
 	}
 	switch last.Outcome {
@@ -52,23 +52,23 @@ func (f Facts) rest() string {
 	switch {
 	case f.Failed:
 		text := "failed for good: " + f.Message
-		if f.Reason == "DeadlineOver" {
+		if f.Reason == DeadlineOver {
 			return text
 		}
 		return text + "; it runs again when what it looks at changes"
-	case f.Reason == "Blocked":
-		return "waits for handler " + f.Detail + ", which has not finished"
+	case f.Reason == Blocked, f.Reason == DeadlineOver:
+		return filled(f.Reason.says, f.Detail)
 	case f.Waits:
 		return waits(f.Message)
-	case f.Reason == "ToRun" && f.Attempts == 0:
-		return "is to run for " + f.Cause
+	case f.Reason == ToRun && f.Attempts == 0, f.Reason == Ran && f.Attempts == 0:
+		return f.Reason.says + " for " + f.Cause
 	case f.Attempts > 0:
 		return fmt.Sprintf("failed, and is tried again: %s", f.Message)
 	}
-	if text := plainly[f.Reason]; text != "" {
-		return strings.TrimSuffix(fmt.Sprintf(text, f.Detail), ": ")
+	if f.Reason.None() {
+		return "was not looked at in the last reconcile"
 	}
-	return cmp.Or(f.ran(), "was not looked at in the last reconcile")
+	return filled(f.Reason.says, f.Detail)
 }
 
 // Decided says which condition does not hold, and by which values; empty where all do.
@@ -89,33 +89,6 @@ func Decided(all []dsl.Clause) string {
 	return strings.TrimSuffix(out+", where "+strings.Join(values, ", "), ", where ")
 }
 
-// plainly has the sentences for reasons that need no more than their detail.
-var plainly = map[string]string{
-	"NotYet":       "waits for its time%.0s",
-	"NothingDue":   "has nothing to do: nothing that it looks at has changed%.0s",
-	"NoDeletion":   "has nothing to do for the deletion%.0s",
-	"NotMatched":   "does not see the object: %s",
-	"WhenFalse":    "does not run: its when is false: %s",
-	"WhenFails":    "does not run: its when failed: %s",
-	"TimeFails":    "does not run: its time is not known: %s",
-	"NoTime":       "has nothing to do: the object gives no time for it%.0s",
-	"BackOff":      "is tried again at %s",
-	"DeadlineOver": "failed for good: its deadline is over%.0s",
-	"NotChosen":    "was not chosen by the resource's lifecycle: other handlers go first%.0s",
-	"Stored":       "was through when the operator stored its book%.0s",
-	"Paused":       "does not run: %s",
-	"Unheard":      "runs when it is known what comes of handler %s",
-	"DaemonsFirst": "runs when the object's daemons have ended%.0s",
-}
-
-// ran is the sentence for a handler that has run and is through; empty for another one.
-func (f Facts) ran() string {
-	if f.Reason != "Ran" {
-		return ""
-	}
-	return "ran for " + f.Cause
-}
-
 // waits is the rest of a sentence about a wait.
 func waits(message string) string {
 	message = strings.Join(strings.Fields(message), " ")
@@ -125,20 +98,7 @@ func waits(message string) string {
 	return "waits: " + message
 }
 
-// idly has the sentences for reasons why no handler of an object runs.
-var idly = map[string]string{
-	"CacheBehind": "no handler runs until the cache shows the operator's own writes",
-	"BreakerOpen": "no handler runs: the object's reconciles wrote again and again without coming to rest",
-	"MemoryShort": "no handler runs until other reconciles give back the memory that this one takes",
-	"Paused":      "no handler runs: paused",
-	"ScopeLeft":   "no handler runs: the object's namespace has left the operator's scope",
-}
-
 // IdleFor says why no handler of an object runs. Detail has the facts; it may be empty.
-func IdleFor(reason, detail string) *Idle {
-	says := cmp.Or(idly[reason], "no handler runs: "+reason)
-	if detail != "" {
-		says += ": " + detail
-	}
-	return &Idle{Reason: reason, Says: says}
+func IdleFor(r Reason, detail string) *Idle {
+	return &Idle{Reason: r.word, Says: filled(r.idle, detail)}
 }

@@ -83,7 +83,7 @@ func (t *text) head(a *Answer) {
 	if a.Without != "" {
 		t.line(1, yellow, "%s", a.Without)
 	}
-	if a.Idle != nil && a.Idle.Reason != "Paused" {
+	if a.Idle != nil && a.Idle.Reason != Paused.word {
 		t.line(1, red, "%s%s", a.Idle.Says, t.until(a.Idle.Until))
 	}
 	if a.Problem != "" && !strings.HasSuffix(a.Verdict, a.Problem) {
@@ -117,7 +117,7 @@ func (t *text) handler(h Handler) {
 	}
 	if h.Next != nil {
 		what := "next try "
-		if h.Reason == "NotYet" {
+		if h.Reason == NotYet.word {
 			what = "next run "
 		}
 		more = append(more, what+t.due(*h.Next))
@@ -143,9 +143,9 @@ func (t *text) handler(h Handler) {
 // colour is that of a handler's line.
 func (h Handler) colour() string {
 	switch {
-	case h.Attempts > 0, h.Reason == "WhenFails", h.Reason == "TimeFails", h.Reason == "DeadlineOver":
+	case h.Attempts > 0, h.Standing == Failed, h.Standing == Failing:
 		return red
-	case h.Next != nil, h.Running != nil, h.Reason == "Blocked", h.Reason == "DaemonsFirst":
+	case h.Next != nil, h.Running != nil, h.Reason == Blocked.word, h.Reason == DaemonsFirst.word:
 		return yellow
 	}
 	return ""

@@ -30,22 +30,16 @@ const (
 // Standing says how the handler stands.
 func (f Facts) Standing() Standing {
 	switch {
-	case f.Failed, f.Reason == "DeadlineOver":
+	case f.Failed:
 		return Failed
-	case f.Reason == "Blocked":
-		return Due
+	case f.Reason == Blocked, f.Reason == DeadlineOver:
+		return f.Reason.standing()
 	case f.Waits:
 		return Waiting
-	case f.Attempts > 0, f.Reason == "WhenFails", f.Reason == "TimeFails":
+	case f.Attempts > 0:
 		return Failing
 	}
-	switch f.Reason {
-	case "ToRun", "BackOff", "NotChosen", "DaemonsFirst", "Unheard", "Paused":
-		return Due
-	case "WhenFalse", "NotMatched":
-		return Filtered
-	}
-	return ""
+	return f.Reason.standing()
 }
 
 // Judge sets the verdict: how the object stands, and the one cause that decides.
@@ -68,7 +62,7 @@ func (a *Answer) outside() string {
 	switch {
 	case a.Unseen != "":
 		return "not seen: " + a.Unseen
-	case a.Idle == nil || a.Idle.Reason != "Paused":
+	case a.Idle == nil || a.Idle.Reason != Paused.word:
 		return ""
 	}
 	out := a.Idle.rest()
@@ -99,7 +93,7 @@ func (a *Answer) ends() string {
 // stops is the verdict about an object over which no reconcile begins, or ends.
 func (a *Answer) stops() string {
 	switch {
-	case a.Idle != nil && a.Idle.Reason == "BreakerOpen":
+	case a.Idle != nil && a.Idle.Reason == BreakerOpen.word:
 		return "stuck: " + a.Idle.rest()
 	case a.Idle != nil:
 		return "waiting: " + a.Idle.rest()
