@@ -4,9 +4,7 @@
 package dsl
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -67,15 +65,6 @@ type Entry struct {
 // be quick, and must depend on the object alone. It gets its own copy. After an error or a panic the object has no
 // entries until it changes again; the log, a metric and /readyz?verbose report this.
 type IndexFunc func(o *unstructured.Unstructured) ([]Entry, error)
-
-// EntriesOf returns the entries of a map, sorted by key.
-func EntriesOf[K cmp.Ordered, V any](m map[K]V) []Entry {
-	out := make([]Entry, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, Entry{key, m[key]})
-	}
-	return out
-}
 
 // Index declares an index over a resource, named as in kubectl. It takes the options of handlers that select
 // objects: [Label], [Annotation] and the like, and [When]. Handlers that read the index wait for its first list.
