@@ -26,8 +26,6 @@ import (
 type walked struct {
 	patch.Client
 	walk *breaker.Walk
-	// answers are the server's.
-	answers *[]*unstructured.Unstructured
 	// uid is the object's, and handlers are those whose changes are written.
 	uid      types.UID
 	handlers []string
@@ -39,7 +37,6 @@ func (w walked) Patch(ctx context.Context, name string, kind types.PatchType, da
 	o, err := w.Client.Patch(ctx, name, kind, data, options, sub...)
 	if err == nil {
 		w.walk.Wrote(breaker.Version{UID: o.GetUID(), Text: o.GetResourceVersion()})
-		*w.answers = append(*w.answers, o)
 	}
 	return o, err
 }

@@ -100,8 +100,8 @@ func (p *run) syncDaemons(st State, starts bool) {
 		return
 	}
 	object := p.Object
-	if st.Written != nil {
-		object = p.Writer.Shown(st.Written)
+	if written := st.written(); written != nil {
+		object = p.Writer.Shown(written)
 	}
 	p.Daemons.Reconcile(daemon.Sight{
 		Key: p.Key, UID: p.Object.GetUID(), Object: object, Deleting: p.Deletion != "", Starts: starts, Pass: view{p, st.Draft},

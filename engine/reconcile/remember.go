@@ -40,7 +40,7 @@ func (p *run) remember(st State, v change) Result {
 	p.indexes.Keep(true)
 	st = p.scheduleNext(st)
 	if p.Machines.Any() {
-		p.Machines.Finished(st.Written, st.Jobs, m)
+		p.Machines.Finished(st.written(), st.Jobs, m)
 	}
 	if !st.Due.Now && (st.Due.After <= 0 || st.Due.After > breaker.Slow) {
 		m.Woken = breaker.Woken{} // the next reconcile has another reason
@@ -54,12 +54,12 @@ func (p *run) concluded(st State, v change) Result {
 		p.syncDaemons(st, !v.vanished)
 	}
 	out := p.result(st, nil)
-	out.Written = st.Written
+	out.Written = st.written()
 	if !p.Gone { // the key may be that of another object
 		out.Stand, out.Stands = p.stand(st, p.Rules.Readers, v.Held), true
 	}
 	if out.Written != nil && p.Rules.Echoes && len(out.Stand.Open) == 0 && p.isIdle(st, v) {
-		out.Echoes = p.echoes()
+		out.Echoes = p.echoes(st)
 	}
 	return out
 }
@@ -67,7 +67,7 @@ func (p *run) concluded(st State, v change) Result {
 // isIdle reports whether the next reconcile would find nothing to do in the object as this reconcile has written it, by the server's answer. In doubt it
 // is false: then the event of the write starts a reconcile.
 func (p *run) isIdle(st State, v change) bool {
-	written := st.Written
+	written := st.written()
 	if v.vanished || st.Due.Now || p.hasUnfinishedWork() || p.isTerminating(written) || written.GetGeneration() != p.Object.GetGeneration() {
 		return false
 	}
@@ -123,8 +123,8 @@ func (p *run) hasPendingCondition(o *unstructured.Unstructured) bool {
 }
 
 // echoes are what the reconcile has written its object as, in order.
-func (p *run) echoes() (out []inbox.Echo) {
-	for _, o := range p.answers {
+func (p *run) echoes(st State) (out []inbox.Echo) {
+	for _, o := range st.Written {
 		out = append(out, inbox.EchoOf(p.Writer.Shown(o)))
 	}
 	return slices.Compact(out) // a write that changes nothing makes no version

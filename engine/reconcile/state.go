@@ -60,8 +60,8 @@ type State struct {
 	Explicit []metav1.Condition
 	// Known is the object as its handlers saw it, with the reconcile's own writes since then and no others, as the cache shows it.
 	Known *unstructured.Unstructured
-	// Written is the object as the reconcile has written it, nil before it does.
-	Written *unstructured.Unstructured
+	// Written is the object after each request of the reconcile, in order, by the server's answers.
+	Written []*unstructured.Unstructured
 	// Retried: a person has handlers run by the annotation, which goes with the reconcile's write.
 	Retried bool
 	// Searched: all that must be known about children before the object goes is known.
@@ -72,6 +72,14 @@ type State struct {
 	Attempts []Attempted
 	Notes    []Note
 	Why      []Why
+}
+
+// written returns the object as the reconcile has written it, nil before it does.
+func (st State) written() *unstructured.Unstructured {
+	if len(st.Written) == 0 {
+		return nil
+	}
+	return st.Written[len(st.Written)-1]
 }
 
 // Result is what a reconcile found and did. The log, Events and metrics are made from it ([Observer.Passed]).
@@ -115,8 +123,6 @@ type run struct {
 	appointments map[*dsl.Handler]appointment
 	// walk knows what woke the reconcile, and notes its writes.
 	walk *breaker.Walk
-	// answers are the server's to the reconcile's writes of its object.
-	answers []*unstructured.Unstructured
 	// outcomesRead are the outcomes that handlers knew when it was their turn, by the reader's id; nil where none reads outcomes.
 	outcomesRead map[string][]any
 	// deleted: a handler has deleted the object. It does so from any goroutine.

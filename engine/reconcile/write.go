@@ -96,7 +96,7 @@ func (p *run) target(st State, base *unstructured.Unstructured) patch.Target {
 	}
 	out := p.Writer.Target(base, p.generation(), p.Now)
 	out.Ignored = p.memory.Ignored
-	out.Client = walked{out.Client, p.walk, &p.answers, base.GetUID(), st.Jobs.Changers(p.family.Writes())}
+	out.Client = walked{out.Client, p.walk, base.GetUID(), st.Jobs.Changers(p.family.Writes())}
 	return out
 }
 
@@ -113,9 +113,7 @@ func (p *run) send(ctx context.Context, st State, target patch.Target, wants *ds
 		return st, result, nil
 	}
 	p.family.Wrote(result)
-	if result.Status || result.Whole {
-		st.Written = result.Object
-	}
+	st.Written = append(st.Written, result.Written...)
 	if err == nil && !st.Patch.Empty() {
 		p.memory.Ignored = result.Ignored
 	}

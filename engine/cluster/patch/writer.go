@@ -121,6 +121,8 @@ type Result struct {
 	Object *unstructured.Unstructured
 	// Conflict is set if the write has to be decided again over another version of the object.
 	Conflict *Conflict
+	// Written is the object after each request, in order.
+	Written []*unstructured.Unstructured
 	// Status and Whole say which requests were sent: to the status subresource, and to the object.
 	Status, Whole bool
 	// Dropped are fields that the server dropped, because the schema does not have them.
@@ -241,7 +243,7 @@ func (w *writing) answered(written *unstructured.Unstructured, c change, subreso
 	}
 	w.succeeded = true
 	w.out.Dropped = append(w.out.Dropped, dropped(nil, c.tree, written.Object)...)
-	w.out.Object = written
+	w.out.Object, w.out.Written = written, append(w.out.Written, written)
 	if left := w.change(written, subresource); len(left.tree) > 0 {
 		w.out.Ignored = append(w.out.Ignored, left.digest(written.Object))
 	}
