@@ -182,7 +182,7 @@ func (s *Server) begin(t *table, r Request, o *unstructured.Unstructured) error 
 		return nil
 	}
 	err := form.Begin(o.Object)
-	t.dropEmpty(o.Object)
+	t.dropEmpty(o.Object, nil)
 	if err == nil && t.name() == signingRequests() {
 		err = signedBy(o, r.user)
 	}
@@ -202,18 +202,20 @@ func (s *Server) keep(t *table, r Request, old, next *unstructured.Unstructured)
 	if err := form.Keep(next.Object, old.Object); err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	t.dropEmpty(next.Object)
+	t.dropEmpty(next.Object, old.Object)
 	return nil
 }
 
 // dropEmpty makes empty lists of an object null, which they are in the storage of a real server, except those of CRDs. Most are left
-// out, by their Go types. Metadata have none.
-func (t *table) dropEmpty(object map[string]any) {
+// out, by their Go types. Metadata have none, nor has a part that is the stored one.
+func (t *table) dropEmpty(object, stored map[string]any) {
 	if t.name() == crds() {
 		return
 	}
 	for key, value := range object {
-		if key != "metadata" {
+		part, _ := value.(map[string]any)
+		before, _ := stored[key].(map[string]any)
+		if key != "metadata" && (part == nil || !sameMap(part, before)) {
 			object[key] = nullIfEmpty(value)
 		}
 	}

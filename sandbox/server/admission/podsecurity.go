@@ -27,11 +27,12 @@ func namespaces() schema.GroupResource { return schema.GroupResource{Resource: "
 // keep to them.
 func podSecurity() step {
 	s := &security{evaluator()}
+	paths := templates()
 	return step{refuse: func(c *call) error {
 		if c.Resource == namespaces() {
 			return s.checkNamespace(c)
 		}
-		path, found := templates()[c.Resource]
+		path, found := paths[c.Resource]
 		if !found {
 			return nil
 		}

@@ -69,7 +69,10 @@ func fillDaemonSet(d *appsv1.DaemonSet) {
 	if s.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		initial(&s.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
 		initial(&s.UpdateStrategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
-		initial(&s.UpdateStrategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
+	}
+	if r := s.UpdateStrategy.RollingUpdate; r != nil { // the API server's own type cannot leave them out
+		initial(&r.MaxUnavailable, intstr.FromInt32(0))
+		initial(&r.MaxSurge, intstr.FromInt32(0))
 	}
 	fillPodSpec(&s.Template.Spec)
 }
