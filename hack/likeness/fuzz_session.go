@@ -165,7 +165,13 @@ const longestSettling = 3 * time.Second
 // status of a budget, and delete what has no owner or is to leave its dependents.
 func (s *fuzzSession) settle(ctx context.Context, r request, a answer) error {
 	o, _ := a.Body.(map[string]any)
-	if r.method == http.MethodGet || a.Code >= http.StatusMultipleChoices || strings.Contains(r.path+r.body, "dryRun") || isSettled(a) && o["items"] == nil {
+	failed := a.Code >= http.StatusMultipleChoices
+	switch {
+	case r.method == http.MethodGet, strings.Contains(r.path+r.body, "dryRun"):
+		return nil
+	case failed && r.method != http.MethodDelete: // a deletion of several objects may have deleted some
+		return nil
+	case !failed && isSettled(a) && o["items"] == nil:
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestSettling)

@@ -44,6 +44,7 @@ var patterns = []struct {
 	{regexp.MustCompile(`\beyJ[\w-]+\.eyJ[\w-]+\.[\w-]+`), "<token>"},
 	{regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`), "kube-api-access-<5>"},
 	{regexp.MustCompile(`Duplicate value: 3\d{4}\b`), "Duplicate value: <port>"},
+	{regexp.MustCompile(`\bA_[a-z0-9]{5}\b`), "A_<5>"}, // the generated names of the suite fuzz
 	{regexp.MustCompile(`"resourceVersion":"\d+"`), `"resourceVersion":"<version>"`},
 }
 
