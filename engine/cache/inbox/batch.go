@@ -46,7 +46,7 @@ func (b *Inbox[M]) Take(key Key) *Batch[M] {
 	}
 	s.Changes = Changes{}
 	s.came, s.parked, s.changed, s.expected, s.gone = false, false, nil, nil, nil
-	s.turn = t
+	s.turn, s.phase = t, s.phase.after(onTake)
 	return t
 }
 

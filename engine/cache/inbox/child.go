@@ -131,7 +131,7 @@ func (b *Inbox[M]) childNewsLocked(owner Key, s *state[M], child types.UID, n ne
 		s.changed = map[types.UID]news{}
 	}
 	s.changed[child] = n
-	if s.turn == nil && b.queue != nil {
+	if s.phase == resting && b.queue != nil {
 		b.queue.Add(owner, queue.Fresh)
 	}
 }

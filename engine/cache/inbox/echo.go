@@ -65,7 +65,7 @@ func (b *Inbox[M]) Writing(key Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.stateLocked(key); !s.came { // otherwise the key is queued already
-		s.writing = true
+		s.phase = s.phase.after(onWrite)
 	}
 }
 
@@ -74,7 +74,7 @@ func (t *Batch[M]) Rest(r Rest, writes *Writes) {
 	b := t.box
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s := b.stateLocked(t.key); s.writing && len(s.late) <= lateMost {
+	if s := b.stateLocked(t.key); s.phase == writing && len(s.late) <= lateMost {
 		s.left = &left{uid: r.UID, echoes: r.Echoes, awaits: writes.take()}
 	}
 }
@@ -82,7 +82,7 @@ func (t *Batch[M]) Rest(r Rest, writes *Writes) {
 // concerns says that an object is news for a key. If it is the key's own, its event is no echo, which comes right after this.
 func (s *state[M]) concerns(uid types.UID) {
 	if uid == s.uid {
-		s.writing = false
+		s.phase = s.phase.after(onQueue)
 	}
 	if s.left != nil && uid == s.left.uid {
 		s.left.echoes = nil
@@ -92,16 +92,16 @@ func (s *state[M]) concerns(uid types.UID) {
 
 // putOff puts an event off that came while the object is written, and reports whether it did.
 func (s *state[M]) putOff(o *cached.Object) bool {
-	if s.writing && len(s.late) <= lateMost {
+	if s.phase == writing && len(s.late) <= lateMost {
 		s.late = append(s.late, o)
 	}
-	return s.writing
+	return s.phase == writing
 }
 
 // writtenLocked ends the time in which events are put off. Where one of them is no echo, the key is queued. The lock is held.
 func (b *Inbox[M]) writtenLocked(key Key, s *state[M]) {
 	late := s.late
-	s.writing, s.late = false, nil
+	s.phase, s.late = s.phase.after(onEnd), nil
 	if len(late) == 0 {
 		return
 	}

@@ -183,7 +183,7 @@ func (b *Inbox[M]) Seen(ev watch.Event) {
 	b.wakeLocked(ev.UID)
 	s := b.stateLocked(ev.Key)
 	class := queue.Fresh
-	if ev.Kind == watch.Updated && !s.writing && b.echoLocked(ev.Key, s, ev.Object) { // events that were put off are checked in their order
+	if ev.Kind == watch.Updated && s.phase != writing && b.echoLocked(ev.Key, s, ev.Object) { // events that were put off are checked in their order
 		s.rest()
 		return
 	}
@@ -203,7 +203,7 @@ func (b *Inbox[M]) Seen(ev watch.Event) {
 			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Doubt: tombstone.Doubt{Unseen: ev.Unseen}})
 		}
 	}
-	s.writing, s.late = false, nil // the key is queued for all of them
+	s.phase, s.late = s.phase.after(onQueue), nil // the key is queued for all of them
 	b.queue.Add(ev.Key, class)
 }
 

@@ -42,9 +42,9 @@ type pending[M any] struct {
 	echoes map[types.UID]awaited
 	// turn is that of the reconcile that has the key; nil while none has.
 	turn *Batch[M]
-	// writing: the reconcile that has the key writes the object. Late are the states of the object that came since.
-	writing bool
-	late    []*cached.Object
+	// phase is how far that reconcile is. Late are the states of the object that came while it writes it.
+	phase phase
+	late  []*cached.Object
 	// left is how the last reconcile left the object; nil where that is not known, and when caches have shown it.
 	left *left
 	// waits are the UIDs under which it waits while it is parked.
