@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/handwerk-dev/handwerk/sandbox/workloads"
 )
 
@@ -29,6 +33,21 @@ func TestWhatIsHeldStaysAsItIs(t *testing.T) {
 		s.advance(time.Hour)
 		if s.get("Pod", "loose").GetDeletionTimestamp() == nil {
 			t.Error("a held Pod that is deleted does not end")
+		}
+	}, workloads.Rule{Hold: true})
+}
+
+func TestAStatusThatAClientWritesOfAHeldPodStays(t *testing.T) {
+	run(t, func(t *testing.T, s stage) {
+		s.create(pod("loose"))
+		s.shows("Pod", "loose phase=Pending InProgress")
+		status := []byte(`{"status":{"phase":null,"qosClass":"BestEffort"}}`)
+		if _, err := s.of("Pod", "v1").Patch(t.Context(), "loose", types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+			t.Fatal(err)
+		}
+		s.advance(time.Hour)
+		if phase, found, _ := unstructured.NestedString(s.get("Pod", "loose").Object, "status", "phase"); found {
+			t.Errorf("the Pod has the phase %s", phase)
 		}
 	}, workloads.Rule{Hold: true})
 }
