@@ -71,7 +71,7 @@ func propertiesFor(fields []BookField) map[string]apiextensions.JSONSchemaProps 
 	return out
 }
 
-// progress adds the fields of machines' progress to a status in short form. A field of the author's stays as it is if it
+// books adds the fields of machines' progress to a status in short form. A field of the author's stays as it is if it
 // can hold the value.
 func (b *builder) books(status *apiextensions.JSONSchemaProps) {
 	for _, machine := range b.form.Machines {

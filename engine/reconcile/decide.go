@@ -196,8 +196,8 @@ func Decide(h *dsl.Handler, e progress.Entry, s Situation) (progress.Entry, dsl.
 	return e, c
 }
 
-// record returns a handler's entry with what has come up since the last reconcile: ends of waits, and of what was true in
-// a deletion alone.
+// enter returns a handler's entry as it is now: without waits that news have ended, and without facts of a deletion that
+// is over.
 func (s Situation) enter(h *dsl.Handler, e progress.Entry) progress.Entry {
 	if s.Child || s.Related || s.Index || s.Named {
 		e.Try = e.Try.EndWait()

@@ -131,7 +131,7 @@ func (st State) isOutcomeMissing(r progress.Handler) bool {
 	return is && w.Reason == why.OutcomeMissing
 }
 
-// missingOutcome reports whether there is such a handler.
+// hasMissingOutcome reports whether a handler waits for an outcome that is missing.
 func (st State) hasMissingOutcome() bool {
 	return slices.ContainsFunc(st.Why, func(w Why) bool { return w.Reason == why.OutcomeMissing })
 }

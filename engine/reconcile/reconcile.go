@@ -107,7 +107,7 @@ func (s *Controller) runLiving(ctx context.Context, key cache.ObjectName, t *Bat
 	return p.finish(t, p.run(ctx, next))
 }
 
-// ongoing is a reconcile once its object is known. It is due at next for other objects of its key.
+// run runs the reconcile of an object that is known. Next is when its key is due for objects that are gone.
 func (p *run) run(ctx context.Context, next queue.Next) Result {
 	defer p.indexes.Keep(false)
 	st, err := p.observe(ctx, next)

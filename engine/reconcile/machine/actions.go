@@ -179,7 +179,7 @@ func (x run) showBook(s state) state {
 	return s
 }
 
-// progress returns the changes of the status that have the object where it is.
+// book returns the changes of the status that have the object where it is.
 func (x run) book(s state) *dsl.Patch {
 	return &dsl.Patch{Status: s.status(x.machine, x.request.Object.GetUID())}
 }
