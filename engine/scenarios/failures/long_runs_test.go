@@ -61,7 +61,7 @@ func TestARunThatDoesNotEndIsReported(t *testing.T) {
 				}
 			},
 		},
-		"so is a pass whose writes get no answer": {
+		"so is a reconcile whose writes get no answer": {
 			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.On(scene.CreateAndUpdate(), "report", scene.Reports)
 			},
@@ -71,7 +71,7 @@ func TestARunThatDoesNotEndIsReported(t *testing.T) {
 				s.DelayNext("patch", scene.Foos, 50*time.Second)
 				s.Create(scene.Web)
 				s.Advance(90 * time.Second)
-				scene.WantUnwell(s, "running/"+scene.Foos+": pass over default/web has run for 1m30s")
+				scene.WantUnwell(s, "running/"+scene.Foos+": reconcile of default/web has run for 1m30s")
 				if lines := log(); len(lines) != 1 || strings.Contains(lines[0], "handler") {
 					s.T.Errorf("the log says %v", lines)
 				}
