@@ -149,7 +149,7 @@ func (p *program) noteBundle(b *bundle) {
 	if b.flags.image == defaultImage {
 		fmt.Fprintf(p.Err, "note: without --image, the Deployment runs %s, which is in no registry: load it into the cluster, or push it and name it (docs/deploy.md)\n", defaultImage)
 	}
-	if risks := rbac.Risks(b.rights()); len(risks) > 0 {
+	if risks := unusual(rbac.Risks(b.rights())); len(risks) > 0 {
 		fmt.Fprint(p.Err, "note: ")
 		writeRisks(p.Err, b.op, risks, mostRisks)
 	}

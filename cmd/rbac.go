@@ -72,9 +72,10 @@ What Go functions need, only their authors know; see needs in docs/language.md.`
 		Example: `  operator rbac --config operator.yaml | kubectl apply -f -
   operator rbac --config operator.yaml -n team-a --service-account team-a/operator
   operator rbac --config operator.yaml -o helm > rights.yaml
+  operator rbac --config operator.yaml --summary
   operator rbac --config operator.yaml --check --service-account team-a/operator`,
 		Args:    noArguments,
-		PreRunE: p.usage(&f.run.config, f.checkAccount, f.run.checkNamespaces, f.checkHelm),
+		PreRunE: p.usage(&f.run.config, f.checkAccount, f.run.checkNamespaces, f.checkSummary, f.checkHelm),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.rbac(c.Context(), f, c.OutOrStdout())
 		},
@@ -160,7 +161,7 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 		rules = slices.DeleteFunc(rules, func(r rbac.Rule) bool { return r.Optional })
 	}
 	if f.summary {
-		writeRisks(out, op, rbac.Risks(rules), 0)
+		writeSummary(out, op, rules)
 		return nil
 	}
 	roles := rbac.Roles(rules)

@@ -19,22 +19,27 @@ type Risk struct {
 	Namespaces []string
 	// For are the handlers that need it, sorted. If none does, it has the engine's purposes.
 	For []string
+	// Usual: most operators have it.
+	Usual bool
 	// engine are the purposes of the engine.
 	engine []string
 	// namespaced: the objects lie in namespaces.
 	namespaced bool
 }
 
-// riskyRight is a row of the table of risks. A rule matches if it allows one of the verbs on one of the targets; an empty
-// list matches all.
+// riskyRight is a row of the table of risks. A rule matches if it allows one of the verbs on one of the targets. An empty
+// list of verbs matches all.
 type riskyRight struct {
 	can            string
 	targets, verbs []string
+	usual          bool
 }
 
+// everything is the target of a rule for all resources of all groups.
+const everything = "*.*"
+
 // riskyRights are the rights that Kubernetes names as risks of privilege escalation, and those that destroy most, the
-// widest first. See https://kubernetes.io/docs/concepts/security/rbac-good-practices/. Workloads are left out: nearly
-// every operator makes some.
+// widest first. See https://kubernetes.io/docs/concepts/security/rbac-good-practices/.
 func riskyRights() []riskyRight {
 	const (
 		roles, clusterRoles = "roles.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io"
@@ -42,10 +47,10 @@ func riskyRights() []riskyRight {
 	)
 	write := []string{"create", "update", "patch"}
 	return []riskyRight{
-		{can: "do what it wants with every resource", targets: []string{"*.*"}},
-		{can: "act as other users", verbs: []string{"impersonate"}},
-		{can: "write roles with rights that it does not have", verbs: []string{"escalate"}},
-		{can: "bind roles whose rights it does not have", verbs: []string{"bind"}},
+		{can: "do what it wants with every resource", targets: []string{everything}, verbs: []string{"*"}},
+		{can: "act as other users", targets: []string{"users", "groups", "serviceaccounts"}, verbs: []string{"impersonate"}},
+		{can: "write roles with rights that it does not have", targets: []string{roles, clusterRoles}, verbs: []string{"escalate"}},
+		{can: "bind roles whose rights it does not have", targets: []string{roles, clusterRoles}, verbs: []string{"bind"}},
 		{can: "write ClusterRoles", targets: []string{clusterRoles}, verbs: write},
 		{can: "write Roles", targets: []string{roles}, verbs: write},
 		{can: "make tokens of service accounts", targets: []string{"serviceaccounts/token"}, verbs: []string{"create"}},
@@ -58,7 +63,13 @@ func riskyRights() []riskyRight {
 			"mutatingadmissionpolicies" + admission, "validatingadmissionpolicies" + admission,
 			"mutatingadmissionpolicybindings" + admission, "validatingadmissionpolicybindings" + admission,
 		}, verbs: append(write, "delete")},
+		{can: "change Namespaces, whose labels choose policies", targets: []string{"namespaces"}, verbs: []string{"update", "patch"}},
+		{can: "make PersistentVolumes, which can mount files of nodes", targets: []string{"persistentvolumes"}, verbs: []string{"create"}},
 		{can: "approve certificates", targets: []string{"certificatesigningrequests.certificates.k8s.io/approval"}},
+		{can: "make Pods, and so use Secrets and service accounts", targets: []string{
+			"pods", "replicationcontrollers", "deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps",
+			"jobs.batch", "cronjobs.batch",
+		}, verbs: write, usual: true},
 	}
 }
 
@@ -67,6 +78,7 @@ func Risks(rules []Rule) (out []Risk) {
 	for _, row := range riskyRights() {
 		var all, named Risk
 		all.Can, named.Can = row.can, row.can
+		all.Usual, named.Usual = row.usual, row.usual
 		for _, r := range rules {
 			switch {
 			case !row.matches(r):
@@ -86,12 +98,27 @@ func Risks(rules []Rule) (out []Risk) {
 }
 
 func (row riskyRight) matches(r Rule) bool {
-	if everything := "*.*"; r.Target() == everything {
-		return slices.Contains(row.targets, everything)
+	if r.Target() == everything && r.Verb == "*" {
+		return slices.Contains(row.targets, everything) // the other rows would say the same again
 	}
 	verb := len(row.verbs) == 0 || r.Verb == "*" || slices.Contains(row.verbs, r.Verb)
-	target := len(row.targets) == 0 || slices.Contains(row.targets, r.Target())
-	return verb && target
+	return verb && slices.ContainsFunc(row.targets, r.covers)
+}
+
+// covers reports whether a rule is for a target. Stars match as in RBAC: the resource "*" has all subresources.
+func (r Rule) covers(target string) bool {
+	if target == everything {
+		return r.Target() == everything
+	}
+	name, subresource, _ := strings.Cut(target, "/")
+	resource, group, _ := strings.Cut(name, ".")
+	if r.Group != "*" && r.Group != group {
+		return false
+	}
+	if r.Resource == "*" && (r.Subresource == "" || r.Subresource == subresource) {
+		return true
+	}
+	return r.Resource == resource && (r.Subresource == subresource || subresource != "" && r.Subresource == "*")
 }
 
 // add adds the right of a rule.

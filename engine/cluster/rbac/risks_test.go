@@ -71,6 +71,36 @@ func TestRisks(t *testing.T) {
 				"run commands in Pods (handler foos/a)", "delete Namespaces (handler foos/a)",
 			},
 		},
+		"all verbs on one resource are not those on others": {
+			rules: []Rule{{Group: "example.com", Resource: "foos", Verb: "*", Reasons: who("handler foos/a")}},
+		},
+		"stars": {
+			rules: []Rule{
+				{Resource: "*", Verb: "get", Reasons: who("handler foos/core")},
+				{Group: "*", Resource: "secrets", Verb: "list", Reasons: who("handler foos/groups")},
+				{Group: "*", Resource: "*", Verb: "watch", Reasons: who("handler foos/everything")},
+				{Resource: "pods", Subresource: "*", Verb: "create", Reasons: who("handler foos/subresources")},
+				{Group: "apps", Resource: "*", Verb: "get", Reasons: who("handler foos/apps")},
+			},
+			want: []string{
+				"run commands in Pods (handler foos/core, handler foos/everything, handler foos/subresources)",
+				"reach kubelets (handler foos/core, handler foos/everything)",
+				"read Secrets (handler foos/core, handler foos/everything, handler foos/groups)",
+				"approve certificates (handler foos/everything)",
+			},
+		},
+		"what Kubernetes names besides": {
+			rules: []Rule{
+				{Resource: "namespaces", Verb: "patch", Reasons: who("handler foos/a")},
+				{Resource: "persistentvolumes", Verb: "create", Reasons: who("handler foos/a")},
+				{Group: "apps", Resource: "deployments", Verb: "patch", Namespaced: true, Reasons: who("handler foos/a")},
+			},
+			want: []string{
+				"change Namespaces, whose labels choose policies (handler foos/a)",
+				"make PersistentVolumes, which can mount files of nodes (handler foos/a)",
+				"make Pods, and so use Secrets and service accounts in all namespaces (handler foos/a)",
+			},
+		},
 		"a long list is cut": {
 			rules: []Rule{{Resource: "namespaces", Verb: "delete", Reasons: who("handler e", "handler d", "handler c", "handler b", "handler a")}},
 			want:  []string{"delete Namespaces (handler a, handler b, handler c and 2 more)"},
