@@ -8,8 +8,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -137,7 +139,7 @@ func (p *program) completeInit(f *initFlags) error {
 
 // completeAdd checks the flags beside --add, and completes them.
 func (f *initFlags) completeAdd() error {
-	if f.golang || f.resource != "" {
+	if f.golang || f.resource != "" || f.replace != "" {
 		return errors.New("--add is for an operator in YAML; it goes with --kind, --child, --machine, --dir and --force alone")
 	}
 	f.resource = f.add
@@ -190,23 +192,54 @@ and when it does what you want, run it in the cluster:
 
 // write writes the files, unless one of them exists.
 func (p *program) write(f *initFlags, files []newFile) error {
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+	if err := checkMissing(f, files); err != nil {
 		return err
 	}
+	if err := writeFiles(f.dir, files); err != nil {
+		return err
+	}
+	for _, file := range files {
+		fmt.Fprintln(p.Out, "wrote", filepath.Join(f.dir, file.name))
+	}
+	return nil
+}
+
+// checkMissing returns an error if one of the files exists and may not be overwritten.
+func checkMissing(f *initFlags, files []newFile) error {
 	for _, file := range files {
 		if _, err := os.Stat(filepath.Join(f.dir, file.name)); err == nil && !f.force {
 			return fmt.Errorf("%s is there already (overwrite it with --force)", filepath.Join(f.dir, file.name))
 		}
 	}
-	for _, file := range files {
-		name := filepath.Join(f.dir, file.name)
+	return nil
+}
+
+// writeFiles writes files into a folder. If one cannot be written, the others become what they were.
+func writeFiles(dir string, files []newFile) error {
+	var undo []func() error
+	write := func(file newFile) error {
+		name := filepath.Join(dir, file.name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(name, []byte(file.text), 0o644); err != nil {
+		before, err := os.ReadFile(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			undo = append(undo, func() error { return os.Remove(name) })
+		case err != nil:
+			return err
+		default:
+			undo = append(undo, func() error { return os.WriteFile(name, before, 0o644) })
+		}
+		return os.WriteFile(name, []byte(file.text), 0o644)
+	}
+	for _, file := range files {
+		if err := write(file); err != nil {
+			for _, back := range slices.Backward(undo) {
+				_ = back() // the first error is the one to report
+			}
 			return err
 		}
-		fmt.Fprintln(p.Out, "wrote", name)
 	}
 	return nil
 }
@@ -219,7 +252,7 @@ func plainly(err error) error {
 	}
 	var out []error
 	for _, f := range list {
-		out = append(out, errors.New(f.Path+": "+f.Message))
+		out = append(out, errors.New(strings.TrimPrefix(f.Path+": "+f.Message, ": ")))
 	}
 	return errors.Join(out...)
 }

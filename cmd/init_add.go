@@ -8,12 +8,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
@@ -21,6 +22,9 @@ import (
 func (p *program) initAdd(f *initFlags) error {
 	file := filepath.Join(f.dir, "operator.yaml")
 	before, err := source.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("adding %s: there is no %s; --add is for an operator in a file of this name", f.resource, file)
+	}
 	if err != nil {
 		return fmt.Errorf("reading the operator: %w", err)
 	}
@@ -41,92 +45,86 @@ func (p *program) initAdd(f *initFlags) error {
 	if err != nil {
 		return fmt.Errorf("adding %s to %s: %w", f.resource, file, plainly(err))
 	}
-	plural, _, _ := strings.Cut(f.resource, ".")
-	files := []newFile{
-		{"example-" + plural + ".yaml", example(f)},
-		{plural + "_test.yaml", strings.Replace(firstCase(f), "given: example.yaml", "given: example-"+plural+".yaml", 1)},
+	files := beside(f, old)
+	if err := checkMissing(f, files); err != nil {
+		return err
 	}
 	crds, err := renewedCRDs(filepath.Join(f.dir, "crd.yaml"), crdsOf(old), crdsOf(op))
 	if err != nil {
 		return err
 	}
-	if err := p.write(f, files); err != nil {
+	changed := []newFile{{"operator.yaml", after}}
+	if crds.text != "" {
+		changed = append(changed, newFile{"crd.yaml", crds.text})
+	}
+	if err := writeFiles(f.dir, slices.Concat(files, changed)); err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, []byte(after), 0o644); err != nil {
-		return err
+	p.tellAdded(f, files, crds)
+	return nil
+}
+
+// beside returns the files for a resource that init adds: an object, and a case. They have the name of its group, too, if
+// the operator has another resource of this plural.
+func beside(f *initFlags, old *dsl.Operator) []newFile {
+	name, err := dsl.ParseResourceName(f.resource)
+	if err != nil {
+		return nil // it was checked before
 	}
-	fmt.Fprintln(p.Out, "added", f.resource, "to", file)
-	if crds != nil {
-		if err := os.WriteFile(filepath.Join(f.dir, "crd.yaml"), crds, 0o644); err != nil {
-			return err
-		}
+	plural, text := name.Resource, firstCase(f)
+	if slices.ContainsFunc(old.Resources(), func(r *dsl.Resource) bool { return r.Name.Resource == plural }) {
+		text = strings.ReplaceAll(text, plural+"/example", plural+"."+name.Group+"/example")
+		plural += "." + name.Group
+	}
+	return []newFile{
+		{"example-" + plural + ".yaml", example(f)},
+		{plural + "_test.yaml", strings.Replace(text, "given: example.yaml", "given: example-"+plural+".yaml", 1)},
+	}
+}
+
+// tellAdded says what init --add has written, and what comes next.
+func (p *program) tellAdded(f *initFlags, files []newFile, crds newCRDs) {
+	for _, file := range files {
+		fmt.Fprintln(p.Out, "wrote", filepath.Join(f.dir, file.name))
+	}
+	fmt.Fprintln(p.Out, "added", f.resource, "to", filepath.Join(f.dir, "operator.yaml"))
+	if crds.text != "" {
 		fmt.Fprintln(p.Out, "renewed", filepath.Join(f.dir, "crd.yaml"))
+	}
+	if crds.edited {
+		fmt.Fprintf(p.Err, "note: %[1]s/crd.yaml stays, because it is not what operator crd prints: add the CRD from operator crd --config %[1]s/operator.yaml\n",
+			filepath.ToSlash(f.dir))
 	}
 	fmt.Fprintf(p.Out, `
 next, test it, and play with it:
   operator test %[1]s
   operator play --config %[1]s --examples
 `, filepath.ToSlash(f.dir))
-	return nil
 }
 
-// renewedCRDs returns the new text of crd.yaml. It is nil if the file is not equal to the CRDs of the old operator: it is
-// missing, or somebody has edited it.
-func renewedCRDs(file string, old, now []map[string]any) ([]byte, error) {
+// newCRDs is what becomes of crd.yaml.
+type newCRDs struct {
+	// text is its new text. Empty means that it stays as it is.
+	text string
+	// edited: it differs from the CRDs of the old operator.
+	edited bool
+}
+
+// renewedCRDs returns the new text of crd.yaml, if the file is there and equal to the CRDs of the old operator.
+func renewedCRDs(file string, old, now []map[string]any) (newCRDs, error) {
 	there, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) || len(old) == 0 {
-		return nil, nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return newCRDs{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return newCRDs{}, err
 	}
 	var before, after bytes.Buffer
 	if err := cmp.Or(writeYAML(&before, old), writeYAML(&after, now)); err != nil {
-		return nil, fmt.Errorf("writing crd.yaml: %w", err)
+		return newCRDs{}, fmt.Errorf("writing crd.yaml: %w", err)
 	}
-	if !bytes.Equal(there, before.Bytes()) {
-		return nil, nil
+	if len(old) == 0 || !bytes.Equal(there, before.Bytes()) {
+		return newCRDs{edited: true}, nil
 	}
-	return after.Bytes(), nil
-}
-
-// insertResource inserts a resource at the end of the list of resources. It is indented by two; the list may have another
-// indentation.
-func insertResource(operator, resource string) (string, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal([]byte(operator), &document); err != nil {
-		return "", err
-	}
-	root := document.Content[0]
-	lines := strings.SplitAfter(operator, "\n")
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, list := root.Content[i], root.Content[i+1]
-		if key.Value != "resources" {
-			continue
-		}
-		if list.Kind != yaml.SequenceNode || list.Style&yaml.FlowStyle != 0 {
-			return "", errors.New("resources is written in brackets; write it as a list of lines first")
-		}
-		end := len(lines)
-		if i+2 < len(root.Content) {
-			end = root.Content[i+2].Line - 1
-		}
-		for end > 0 && isBetweenSections(lines[end-1]) {
-			end--
-		}
-		if !strings.HasSuffix(lines[end-1], "\n") {
-			lines[end-1] += "\n"
-		}
-		first := lines[list.Content[0].Line-1]
-		indentation := first[:len(first)-len(strings.TrimLeft(first, " "))]
-		added := indent(strings.ReplaceAll("\n"+resource, "\n  ", "\n"), indentation)
-		return strings.Join(lines[:end], "") + added + strings.Join(lines[end:], ""), nil
-	}
-	return "", errors.New("it has no resources")
-}
-
-// isBetweenSections reports whether a line is blank, or a comment at the margin, which belongs to the section after it.
-func isBetweenSections(line string) bool {
-	return strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#")
+	return newCRDs{text: after.String()}, nil
 }

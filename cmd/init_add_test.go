@@ -74,6 +74,9 @@ func TestInitAddsToItsOwnOperator(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if note := strings.Contains(b.err.String(), "note: ./crd.yaml stays"); note != (edit != "") {
+				t.Errorf("what it says of crd.yaml: %q", b.err.String())
+			}
 			if edit != "" {
 				if diff := cmp.Diff(edit+string(text), string(now)); diff != "" {
 					t.Errorf("crd.yaml (-edited +now):\n%s", diff)
@@ -99,9 +102,10 @@ func TestInitDoesNotAdd(t *testing.T) {
 			"--add crons.v1.example.com", "resources is written in brackets",
 		},
 		"to an operator with faults": {strings.Replace(written, "event:", "evnt:", 1), "--add crons.v1.example.com", "shop/operator.yaml:10:"},
-		"to nothing":                 {"", "--add crons.v1.example.com", "reading the operator"},
+		"to nothing":                 {"", "--add crons.v1.example.com", "there is no shop/operator.yaml"},
 		"a resource of the core":     {written, "--add pods", "has no version, or no group of its own"},
 		"beside another resource":    {written, "--add crons.v1.example.com --resource pods.v1", "--add is for an operator in YAML"},
+		"with a checkout for Go":     {written, "--add crons.v1.example.com --replace ..", "--add is for an operator in YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := beginner(t)
@@ -115,6 +119,67 @@ func TestInitDoesNotAdd(t *testing.T) {
 			files, _ := filepath.Glob("shop/*")
 			if data, _ := os.ReadFile("shop/operator.yaml"); string(data) != test.operator || len(files) > 1 {
 				t.Errorf("it changed the operator: %v\n%s", files, data)
+			}
+		})
+	}
+}
+
+// TestInitAddsTheSamePluralOfAnotherGroup holds that no file of the first resource is in the way, and that the case means
+// the second one.
+func TestInitAddsTheSamePluralOfAnotherGroup(t *testing.T) {
+	b := beginner(t)
+	putFile(t, "shop/operator.yaml", written)
+	said(t, b, "init shop --add crons.v1.example.com --child CronJob")
+	if got := said(t, b, "init shop --add crons.v1.example.org --child ConfigMap"); !strings.Contains(got, "wrote shop/crons.example.org_test.yaml") {
+		t.Error(got)
+	}
+	cases.Run(t, "shop", handlers.Standard())
+}
+
+// TestInitAddsAllOrNothing holds that files that cannot be written leave those before them as they were.
+func TestInitAddsAllOrNothing(t *testing.T) {
+	b := beginner(t)
+	putFile(t, "shop/operator.yaml", written)
+	if err := os.MkdirAll("shop/crons_test.yaml", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code := b.execute(t.Context(), strings.Fields("init shop --add crons.v1.example.com --force")); code == exitOK {
+		t.Error("it wrote a folder")
+	}
+	files, _ := filepath.Glob("shop/*")
+	if data, _ := os.ReadFile("shop/operator.yaml"); string(data) != written || len(files) > 2 {
+		t.Errorf("it left %v\n%s", files, data)
+	}
+}
+
+// TestInsertResource holds that nothing but the list changes, however it is written.
+func TestInsertResource(t *testing.T) {
+	const added = "  - resource: b\n    x: 1\n"
+	for name, test := range map[string]struct{ operator, want string }{
+		"the list is last":         {"a: 1\nresources:\n  - resource: a\n", "a: 1\nresources:\n  - resource: a\n  - resource: b\n    x: 1\n"},
+		"no line break at the end": {"resources:\n- resource: a", "resources:\n- resource: a\n- resource: b\n  x: 1\n"},
+		"line breaks of Windows":   {"resources:\r\n- resource: a\r\nz: 1\r\n", "resources:\r\n- resource: a\r\n- resource: b\r\n  x: 1\r\nz: 1\r\n"},
+		"line breaks of old Macs":  {"resources:\r- resource: a\rz: 1\r", "resources:\r- resource: a\r- resource: b\r  x: 1\rz: 1\r"},
+		"a line break in a text":   {"resources:\n- resource: \"a\u2028b\"\nz: 1\n", "resources:\n- resource: \"a\u2028b\"\n- resource: b\n  x: 1\nz: 1\n"},
+		"blank lines of a text":    {"resources:\n- text: |+\n    a\n\n\nz: 1\n", "resources:\n- text: |+\n    a\n\n\n- resource: b\n  x: 1\nz: 1\n"},
+		"the dash has its own line": {
+			"resources:\n  - # the first\n    resource: a\n\n# about z\nz: 1\n", "resources:\n  - # the first\n    resource: a\n  - resource: b\n    x: 1\n\n# about z\nz: 1\n",
+		},
+		"a document behind it":                 {"resources:\n- resource: a\n---\n", "resources:\n- resource: a\n- resource: b\n  x: 1\n---\n"},
+		"the document has ended":               {"resources:\n- resource: a\n...\n", "resources:\n- resource: a\n- resource: b\n  x: 1\n...\n"},
+		"a document before it":                 {"---\n---\nresources: &all\n- resource: a\n", "---\n---\nresources: &all\n- resource: a\n- resource: b\n  x: 1\n"},
+		"text without a line break at the end": {"resources:\n- text: |\n    a", ""},
+		"an alias":                             {"x: &x\n- resource: a\nresources: *x\n", ""},
+		"all in brackets":                      {"{resources: [{resource: a}]}", ""},
+		"a key with a mark":                    {"? resources\n: - resource: a\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := insertResource(test.operator, added)
+			if (err == nil) != (test.want != "") {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

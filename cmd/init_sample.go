@@ -61,7 +61,7 @@ func (p *program) initSample(f *initFlags, c *cobra.Command) error {
 	wrong := func(format string, args ...any) error {
 		return &usageError{command: c.CommandPath(), err: fmt.Errorf(format, args...)}
 	}
-	if f.golang || f.machine || f.resource != "" || f.kind != "" || len(f.children) > 0 {
+	if f.golang || f.machine || f.add != "" || f.replace != "" || f.resource != "" || f.kind != "" || len(f.children) > 0 {
 		return wrong("--sample writes what there is; it goes with --dir and --force alone")
 	}
 	if !slices.Contains(p.sampleList(), f.sample) {
