@@ -138,16 +138,36 @@ func (b *Budget) Lacks(who Who, bytes int) bool {
 
 // Drop forgets all that wait for a resource, at the end of a term: no worker takes its keys any more.
 func (b *Budget) Drop(resource string) {
+	b.forget(func(who Who) bool { return who.Resource == resource })
+}
+
+// Leave ends the wait of an object whose reconcile does not begin for another reason: what was kept for it goes to others.
+func (b *Budget) Leave(who Who) {
 	b.mu.Lock()
-	b.waits = slices.DeleteFunc(b.waits, func(w waiter) bool { return w.who.Resource == resource })
+	none := len(b.waits) == 0 && len(b.ready) == 0
+	b.mu.Unlock()
+	if none {
+		return // as after nearly every reconcile
+	}
+	b.forget(func(w Who) bool { return w == who })
+}
+
+// forget ends waits, and returns the shares that were kept for those that were woken.
+func (b *Budget) forget(which func(Who) bool) {
+	b.mu.Lock()
+	b.waits = slices.DeleteFunc(b.waits, func(w waiter) bool { return which(w.who) })
 	var left []*Share
 	for who, s := range b.ready {
-		if who.Resource == resource {
+		if which(who) {
 			left = append(left, s)
 			delete(b.ready, who)
 		}
 	}
+	woken := b.admitLocked(Who{}) // those behind them
 	b.mu.Unlock()
+	for _, wake := range woken {
+		wake()
+	}
 	for _, s := range left {
 		s.Return()
 	}

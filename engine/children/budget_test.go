@@ -139,3 +139,19 @@ func TestWhatATermLeavesIsFree(t *testing.T) {
 		t.Error("without a share there is a bound")
 	}
 }
+
+func TestWhoLeavesKeepsNothing(t *testing.T) {
+	d := newDesk()
+	all := d.take("a", "a1", 32*mega)
+	for _, name := range []string{"b1", "b2", "b3"} {
+		if d.take("b", name, 32*mega) != nil {
+			t.Fatalf("%s does not wait", name)
+		}
+	}
+	d.Leave(Who{"foos", "b", "b2"})
+	all.Return()
+	d.Leave(Who{"foos", "b", "b1"}) // its share is ready
+	if want := []string{"b1", "b3"}; !slices.Equal(d.woken, want) {
+		t.Errorf("woken are %v, want %v", d.woken, want)
+	}
+}

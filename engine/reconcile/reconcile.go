@@ -58,6 +58,10 @@ func (s *Controller) Run(ctx context.Context, key cache.ObjectName) (queue.Next,
 		return queue.Next{}, late
 	}
 	next, err := s.runLiving(ctx, key, t, halt, next)
+	if errors.Is(err, errShort) {
+		return next, cmp.Or(late, err) // what was there before does not wait for memory
+	}
+	s.Budget.Leave(s.who(key))     // it may have been woken for memory, and have stopped at another gate, or be gone
 	return next, cmp.Or(err, late) // the living object does not wait for what was there before it
 }
 
