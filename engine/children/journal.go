@@ -178,7 +178,7 @@ func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionReso
 // write is what is the same of all writes of children in an attempt. Handlers that read children run again for what
 // others did.
 func (c *Reader) write() Write {
-	return Write{Handler: c.attempt.Handler, Turn: c.attempt.Number, Child: true}
+	return Write{Handler: c.attempt.Handler, Turn: max(1, c.attempt.Number), Child: true} // a sweep has no number
 }
 
 // wrote notes a child as it was written, and says so.
