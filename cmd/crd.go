@@ -59,8 +59,11 @@ func crdsOf(op *dsl.Operator) (out []map[string]any) {
 	return out
 }
 
-// writeYAML writes values as a YAML stream.
+// writeYAML writes values as a YAML stream, which is empty without values.
 func writeYAML[T any](w io.Writer, values []T) error {
+	if len(values) == 0 {
+		return nil // the encoder cannot be closed before it has encoded something
+	}
 	out := yaml.NewEncoder(w)
 	out.SetIndent(2)
 	for _, o := range values {

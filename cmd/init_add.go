@@ -102,7 +102,7 @@ next, test it, and play with it:
 `, filepath.ToSlash(f.dir))
 }
 
-// newCRDs is what becomes of crd.yaml.
+// newCRDs says how init --add changes crd.yaml.
 type newCRDs struct {
 	// text is its new text. Empty means that it stays as it is.
 	text string
@@ -123,7 +123,7 @@ func renewedCRDs(file string, old, now []map[string]any) (newCRDs, error) {
 	if err := cmp.Or(writeYAML(&before, old), writeYAML(&after, now)); err != nil {
 		return newCRDs{}, fmt.Errorf("writing crd.yaml: %w", err)
 	}
-	if len(old) == 0 || !bytes.Equal(there, before.Bytes()) {
+	if !bytes.Equal(there, before.Bytes()) {
 		return newCRDs{edited: true}, nil
 	}
 	return newCRDs{text: after.String()}, nil

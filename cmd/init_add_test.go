@@ -94,6 +94,22 @@ func TestInitAddsToItsOwnOperator(t *testing.T) {
 	}
 }
 
+// TestInitAddsBesideTheCRDsOfOthers holds that a file with them stays, and that somebody hears of it.
+func TestInitAddsBesideTheCRDsOfOthers(t *testing.T) {
+	b := beginner(t)
+	putFile(t, "shop/operator.yaml", written)
+	putFile(t, "shop/crd.yaml", "# another team's\n")
+	if code := b.execute(t.Context(), strings.Fields("init shop --add crons.v1.example.com")); code != exitOK {
+		t.Fatal(b.err.String())
+	}
+	if text, err := os.ReadFile("shop/crd.yaml"); err != nil || string(text) != "# another team's\n" {
+		t.Errorf("crd.yaml is now %q (%v)", text, err)
+	}
+	if !strings.Contains(b.err.String(), "note: shop/crd.yaml stays") {
+		t.Errorf("stderr: %q", b.err.String())
+	}
+}
+
 func TestInitDoesNotAdd(t *testing.T) {
 	for name, test := range map[string]struct{ operator, args, want string }{
 		"a resource that is there": {written, "--add shops.v1.example.com", "shop/operator.yaml has it already"},
