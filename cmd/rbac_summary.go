@@ -24,7 +24,7 @@ func (f *rbacFlags) checkSummary() error {
 	return nil
 }
 
-// writeSummary writes all risks of an operator, and the handlers whose rights nobody has declared.
+// writeSummary writes all risks of an operator, and its handlers without declared rights.
 func writeSummary(out io.Writer, op *dsl.Operator, rules []rbac.Rule) {
 	writeRisks(out, op, rbac.Risks(rules), 0)
 	for _, handler := range rbac.Undeclared(op) {

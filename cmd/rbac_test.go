@@ -66,7 +66,7 @@ func TestRBACCommand(t *testing.T) {
 		"helm-namespace":  "rbac --config foo.yaml -o helm -n team-a",
 		"helm-check":      "rbac --config foo.yaml -o helm --check",
 		"bad-account":     "rbac --config foo.yaml --service-account foo",
-		// Nobody knows what this handler may do.
+		// The rights of this handler are not declared.
 		"summary-undeclared": "rbac --config testdata/operator.yaml --summary",
 		"undeclared":         "rbac --config testdata/operator.yaml --minimal",
 		"with-faults":        "rbac --config testdata/crd/faulty.yaml",

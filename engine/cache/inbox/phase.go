@@ -16,7 +16,7 @@ const (
 	phases
 )
 
-// event is what changes the phase of a key.
+// event is a cause for a key to change its phase.
 type event uint8
 
 const (

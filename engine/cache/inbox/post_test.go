@@ -22,7 +22,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
 )
 
-// remembered is what reconciles of these tests remember.
+// remembered is the memory of reconciles in these tests.
 type remembered struct{ uid types.UID }
 
 // post is a box in a term, with events of one key.

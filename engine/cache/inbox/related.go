@@ -13,7 +13,7 @@ import (
 // relatedMost bounds what is noted of related objects for one owner. Past it, all is looked at.
 const relatedMost = 32
 
-// Related is what has changed of the related objects of one object since its last reconcile.
+// Related has the changes of an object's related objects since its last reconcile.
 type Related struct {
 	// All: too much to be noted singly.
 	All     bool

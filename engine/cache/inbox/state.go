@@ -16,8 +16,7 @@ import (
 
 // state is what is known of one key. There is one for each object.
 type state[M any] struct {
-	// uid is that of the object that was seen last under the key; came: it appeared or changed since the last reconcile
-	// began. Fresh is as in Changes.
+	// uid identifies the newest object under the key; came: it appeared or changed since the last reconcile began. Fresh is as in Changes.
 	uid         types.UID
 	came, fresh bool
 	// parked: the last reconcile was put off until the cache has caught up.
@@ -29,7 +28,7 @@ type state[M any] struct {
 	*pending[M]
 }
 
-// pending is what a key has for its next reconcile, or shortly.
+// pending has the facts of a key that is not at rest.
 type pending[M any] struct {
 	Changes
 	// changed are the children that have changed since the last reconcile, by UID.
@@ -40,7 +39,7 @@ type pending[M any] struct {
 	gone []*Tombstone[M]
 	// echoes are this operator's own writes to children, by UID, whose events are yet to come: these are no news.
 	echoes map[types.UID]awaited
-	// turn is that of the reconcile that has the key; nil while none has.
+	// turn is the batch of the running reconcile; nil while none runs.
 	turn *Batch[M]
 	// phase is how far that reconcile is. Late are the states of the object that came while it writes it.
 	phase phase
@@ -49,7 +48,7 @@ type pending[M any] struct {
 	left *left
 	// waits are the UIDs under which it waits while it is parked.
 	waits []types.UID
-	// unfinished are passes that could not be finished, since one was.
+	// unfinished counts reconciles that could not be finished, since one was.
 	unfinished unfinished
 	// aside is since when it is put aside; zero while it is not. asideFor says what it waits for, and asideLogged that the log has a
 	// line about it.

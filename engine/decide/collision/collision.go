@@ -75,7 +75,8 @@ type Attempt struct {
 	Try string
 	// Why is the purpose, for an attempt that is not a handler's.
 	Why string
-	// Number is its place among the attempts of the reconcile, from 1; 0 for removals that no handler asks for. Turns are those of the other handlers.
+	// Number is its place among the attempts of the reconcile, from 1; 0 for removals that no handler asks for.
+	// Turns are those of the other handlers.
 	Number int
 	Turns  []Turn
 }
