@@ -136,7 +136,7 @@ func TestWhyOfAnOperatorThatIsDown(t *testing.T) {
 // TestWhatABookSaysOfAHandler holds the sentence about a handler, made from its entry in a stored book alone.
 func TestWhatABookSaysOfAHandler(t *testing.T) {
 	for want, e := range map[string]progress.Entry{
-		"handler app was through when the operator stored its book":                              {Handled: "x"},
+		"handler app had finished when the operator last stored its progress":                    {Handled: "x"},
 		"handler app is to run for update":                                                       {Try: progress.Record{Cause: dsl.Update}},
 		"handler app failed, and is tried again: no route":                                       {Try: progress.Record{Cause: dsl.Update, Attempts: 2, Message: "no route"}},
 		"handler app waits for Secret shop/registry":                                             {Try: progress.Record{Cause: dsl.Update, Attempts: 1, Waiting: true, Message: "waiting for Secret shop/registry"}},

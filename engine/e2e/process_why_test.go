@@ -87,7 +87,7 @@ func TestWhyOfARunningOperator(t *testing.T) {
 	says("no operator listens there", `User "`+user.Name+`" cannot get resource "works"`)
 	user.AllowIn(t, ns, cluster.Rule("e2e.example.com", "works", "get"))
 	says("Work "+ns+"/a\n", "the operator does not answer, so this is from the API server alone: ", "no operator listens there",
-		"operator asked: handler hold failed, and is tried again: ", "(1 attempt, next try in ", "operator asked: handler say was through when the operator stored its book",
+		"operator asked: handler hold failed, and is tried again: ", "(1 attempt, next try in ", "operator asked: handler say had finished when the operator last stored its progress",
 		"child ConfigMap "+ns+"/a of handler config (by its label, and listed on the object): unseen",
 		"not read: child ConfigMap "+ns+"/a: you may not get configmaps in namespace "+ns, "not read: Events about the object: you may not list events in namespace "+ns)
 	user.AllowIn(t, ns, cluster.Rule("", "configmaps", "get"), cluster.Rule("", "events", "list"))

@@ -38,7 +38,7 @@ var (
 	Ran = reason(row{word: "Ran", says: "ran", cure: "nothing"})
 	// ToRun and the two after it are in answers alone.
 	ToRun  = reason(row{word: "ToRun", says: "is to run", health: Due, cure: "wait; while the object is held, see why it is"})
-	Stored = reason(row{word: "Stored", says: "was through when the operator stored its book", cure: "nothing: no process answered, so this is from the object"})
+	Stored = reason(row{word: "Stored", says: "had finished when the operator last stored its progress", cure: "nothing: no process answered, so this is from the object"})
 	NoTime = reason(row{word: "NoTime", says: "has nothing to do: the object gives no time for it", cure: "give the object the time that `at` reads"})
 	NotYet = reason(row{word: "NotYet", says: "waits for its time", cure: "wait"})
 	// NothingDue: what the handler looks at is as the handler left it, and nothing came up for which it has to run.
@@ -48,14 +48,14 @@ var (
 	// NotMatched: a label or an annotation does not match.
 	NotMatched = reason(row{word: "NotMatched", says: "does not see the object: %s", health: Filtered, cure: "set the label or annotation, or change the filter"})
 	WhenFalse  = reason(row{word: "WhenFalse", says: "does not run: its when is false: %s", health: Filtered, cure: "change the values that it names, or the `when`", page: "#applied-is-unknown-filtered"})
-	WhenFails  = reason(row{word: "WhenFails", says: "does not run: its when failed: %s", brief: "filter failed: %s", health: Failing, cure: "mend the `when`, or give the object what it reads"})
-	TimeFails  = reason(row{word: "TimeFails", says: "does not run: its time is not known: %s", health: Failing, cure: "mend `at`, or give the object what it reads"})
+	WhenFails  = reason(row{word: "WhenFails", says: "does not run: its when failed: %s", brief: "filter failed: %s", health: Failing, cure: "fix the `when`, or give the object what it reads"})
+	TimeFails  = reason(row{word: "TimeFails", says: "does not run: its time is not known: %s", health: Failing, cure: "fix `at`, or give the object what it reads"})
 	// BackOff: the handler failed, or waits, and is tried again later. The detail is the time.
-	BackOff = reason(row{word: "BackOff", says: "is tried again at %s", health: Due, cure: "mend what it failed for, or [ask for a retry](recipes.md#try-again-now)", page: "#a-handler-fails"})
+	BackOff = reason(row{word: "BackOff", says: "is tried again at %s", health: Due, cure: "fix what it failed for, or [ask for a retry](recipes.md#try-again-now)", page: "#a-handler-fails"})
 	// Blocked: the handler comes after another one, which is not through. The detail names that.
 	Blocked = reason(row{word: "Blocked", says: "waits for handler %s, which has not finished", brief: "waits for handler %s", health: Due, cure: "look at the handler that it names"})
 	// DeadlineOver: the time that all attempts have together is over.
-	DeadlineOver = reason(row{word: "DeadlineOver", says: "failed for good: its deadline is over", health: Failed, cure: "mend what it failed for, and change the object or ask for a retry", page: "#a-handler-fails"})
+	DeadlineOver = reason(row{word: "DeadlineOver", says: "failed for good: its deadline is over", health: Failed, cure: "fix what it failed for, and change the object or ask for a retry", page: "#a-handler-fails"})
 	NotChosen    = reason(row{word: "NotChosen", says: "was not chosen by the resource's lifecycle: other handlers go first", health: Due, cure: "wait for the others"})
 	// OutcomeMissing: the handler reads what came of one declared after it, which this process does not know yet.
 	OutcomeMissing = reason(row{word: "Unheard", says: "runs when it is known what comes of handler %s", health: Due, cure: "wait for the handler that it names"})
