@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"k8s.io/apiserver/pkg/admission"
+
 	"github.com/handwerk-dev/handwerk/sandbox/server/rbac"
 )
 
@@ -51,6 +53,9 @@ func (s *Server) issue(r Request, sent *unstructured.Unstructured) (any, error) 
 	}
 	if errs := validateLife(life); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(kind, "", errs) // a real server leaves out the name here
+	}
+	if err := s.validated(s.tables[serviceAccounts()], r, subject{kind: sent.GroupVersionKind(), operation: admission.Create, next: sent}); err != nil {
+		return nil, err
 	}
 	request.Spec.ExpirationSeconds = &life
 	if len(request.Spec.Audiences) == 0 {

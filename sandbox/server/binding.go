@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
 )
 
 // bind puts a Pod on a node, as a scheduler asks.
@@ -27,6 +28,9 @@ func (s *Server) bind(t *table, r Request) (any, error) {
 	node, _, _ := unstructured.NestedString(r.Body, "target", "name")
 	if err := checkTarget(r.Body, node); err != nil {
 		return nil, internalError(err)
+	}
+	if err := s.validated(t, r, subject{kind: schema.GroupVersionKind{Version: "v1", Kind: "Binding"}, operation: admission.Create, next: binding}); err != nil {
+		return nil, err
 	}
 	old := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 	if old == nil {

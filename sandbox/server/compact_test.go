@@ -56,9 +56,10 @@ func TestAnObjectWithoutEffectIsNotStoredSilently(t *testing.T) {
 	var said []string
 	settings.Unenforced = func(text string) { said = append(said, text) }
 	w := newWire(t, settings)
-	const body = `{"metadata":{"name":"a"},"spec":{"policyName":"p","validationActions":["Deny"]}}`
-	const path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
-	const want = "ValidatingAdmissionPolicyBinding a is stored, but this server does not enforce it"
+	const body = `{"metadata":{"name":"a"},"webhooks":[{"name":"a.example.com","admissionReviewVersions":["v1"],"sideEffects":"None",
+		"clientConfig":{"service":{"namespace":"default","name":"a"}},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"],"operations":["CREATE"]}]}]}`
+	const path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+	const want = "webhook a.example.com is at a Service, and no network reaches Services of this server: give it a url"
 	if got := w.send(http.MethodPost, path, body).header.Get("Warning"); got != `299 - "`+want+`"` {
 		t.Errorf("the client gets the warning %s", got)
 	}

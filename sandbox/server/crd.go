@@ -60,7 +60,7 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 // serve serves the resource of a new CRD.
 func (s *Server) serve(crd *unstructured.Unstructured, r resource, forms map[string]Schema) {
 	t := newTable(r, s.history)
-	t.schemas, t.webhook = forms, converterOf(crd)
+	t.schemas, t.webhook = forms, s.converterOf(crd)
 	t.objects.Forget(s.version) // a client that asks for older changes has another cluster in mind
 	s.tables[r.name()] = t
 }
@@ -100,7 +100,7 @@ func (s *Server) redefine(crd *unstructured.Unstructured) error {
 	if !maps.Equal(t.schemas, forms) {
 		t.schemas, t.reformed = forms, s.version
 	}
-	t.webhook = converterOf(crd)
+	t.webhook = s.converterOf(crd)
 	same := slices.Equal(t.versions, r.versions)
 	t.become(r)
 	if same {

@@ -19,6 +19,7 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -37,6 +38,11 @@ func (s *Server) evict(t *table, r Request) (any, error) {
 		return nil, err
 	}
 	s.dry = len(options.DryRun) > 0
+	eviction := &unstructured.Unstructured{Object: r.Body}
+	kind := policyv1.SchemeGroupVersion.WithKind(evictions().kind)
+	if err := s.validated(t, r, subject{kind: kind, operation: admission.Create, next: eviction}); err != nil {
+		return nil, err
+	}
 	old := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 	if old == nil {
 		return nil, apierrors.NewNotFound(t.name(), r.Name)

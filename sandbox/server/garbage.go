@@ -18,6 +18,8 @@ import (
 type garbage struct {
 	// sums: a look at the roles that are sums is planned.
 	sums bool
+	// observes: a look at the status of policies is planned.
+	observes bool
 	// owners are those of each object that has some, and dependents the opposite, by the owner's uid.
 	owners     map[place][]metav1.OwnerReference
 	dependents map[types.UID]map[place]bool

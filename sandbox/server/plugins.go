@@ -67,10 +67,15 @@ func (s *Server) allocate(t *table, r Request, old, next *unstructured.Unstructu
 	return s.chain.Allocate(admissionOf(t, r, old, next))
 }
 
-// approve returns why admission plugins or webhooks refuse a valid object, or nil.
+// approve returns why admission plugins, policies or webhooks refuse a valid object, or nil.
 func (s *Server) approve(t *table, r Request, old, next *unstructured.Unstructured) error {
 	if s.chain != nil {
 		if err := s.chain.Refuse(admissionOf(t, r, old, next)); err != nil {
+			return err
+		}
+	}
+	if s.validates(t, r) { // else the subject is not needed, which may have to be converted
+		if err := s.validated(t, r, t.subjectOf(r, old, next)); err != nil {
 			return err
 		}
 	}

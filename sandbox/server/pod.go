@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
 )
 
 func pods() schema.GroupResource { return schema.GroupResource{Resource: "pods"} }
@@ -87,6 +88,13 @@ func (t *table) reaches(r Request) bool {
 // reach answers a request for the containers of a Pod. There are none, and the answer says so. A Pod without a node, and a
 // wrong container, are a real server's errors.
 func (s *Server) reach(t *table, r Request) (any, error) {
+	if about, is := t.connection(r); is {
+		asked := r
+		asked.Subresource, _, _ = strings.Cut(r.Subresource, "/")
+		if err := s.validated(t, asked, about); err != nil {
+			return nil, err
+		}
+	}
 	pod := t.get(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 	if pod == nil {
 		return nil, apierrors.NewNotFound(t.name(), r.Name)
@@ -105,6 +113,43 @@ func (s *Server) reach(t *table, r Request) (any, error) {
 		return nil, apierrors.NewBadRequest("address not allowed")
 	}
 	return nil, apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", r.Name))
+}
+
+// connection returns what admission is asked about a request that is to be connected with a Pod: its options. Reading a log is none.
+func (t *table) connection(r Request) (subject, bool) {
+	name, path, _ := strings.Cut(r.Subresource, "/")
+	special, found := t.special(name)
+	if !found || name == "log" {
+		return subject{}, false
+	}
+	options := map[string]any{}
+	for key, values := range r.options {
+		switch key {
+		case "stdin", "stdout", "stderr", "tty":
+			options[key] = isTrue(values[0])
+		case "container", "path":
+			options[key] = values[0]
+		case "command":
+			options[key] = textList(values)
+		}
+	}
+	switch name {
+	case "attach", "exec": // the defaults
+		options["stdout"], options["stderr"] = true, true
+	case "proxy":
+		options["path"] = path
+	}
+	out := &unstructured.Unstructured{Object: options}
+	out.SetGroupVersionKind(schema.GroupVersionKind(*special.kind))
+	return subject{kind: out.GroupVersionKind(), operation: admission.Connect, next: out}, true
+}
+
+func textList(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, text := range texts {
+		out[i] = text
+	}
+	return out
 }
 
 // noContainers returns the error for a request that a container would answer.

@@ -17,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/sandbox/server/admission"
 	"github.com/handwerk-dev/handwerk/sandbox/server/rbac"
 	"github.com/handwerk-dev/handwerk/sandbox/server/store"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,8 +57,10 @@ type Server struct {
 	compaction compaction
 	uids       int
 	tables     map[schema.GroupResource]*table
-	broken     map[string]bool // API groups that do not answer
-	denied     []Rule
+	// conversions are called in place of webhooks, by the names of CRDs.
+	conversions map[string]Conversion
+	broken      map[string]bool // API groups that do not answer
+	denied      []Rule
 	// certificate is the one of the listener in PEM; empty if there is none.
 	certificate string
 	// authorizes: roles say what a user may do. policy has them; nil if they are to be read again.
@@ -66,6 +69,9 @@ type Server struct {
 	// roles are the objects of RBAC that were decoded for the policy, by their rows.
 	roles  map[*store.Row]any
 	tokens map[string]bearer
+	// admissions has the policies and the webhooks; nil if they are to be read again. compiled are those that were read, by their rows.
+	admissions *admissions
+	compiled   map[*store.Row]any
 	// key signs the tokens of ServiceAccounts; nil before the first one.
 	key *ecdsa.PrivateKey
 	dry bool // the request at hand is a dry run: nothing is stored
@@ -121,7 +127,7 @@ func New(settings Settings) *Server {
 	}
 	s := &Server{
 		schemas: settings.Schemas, clock: settings.Clock, prompt: settings.Prompt, history: settings.History, bookmarks: settings.Bookmarks, rarer: settings.Rarer, ownWrites: settings.OwnWrites, unenforced: settings.Unenforced, unfurnished: settings.Unfurnished,
-		tables: map[schema.GroupResource]*table{}, broken: map[string]bool{},
+		tables: map[schema.GroupResource]*table{}, conversions: map[string]Conversion{}, broken: map[string]bool{},
 		tokens: map[string]bearer{}, roles: map[*store.Row]any{}, authorizes: settings.Authorize, parts: sync.Pool{New: newPart},
 		owners: ownership{strict: settings.Schemas != nil, clock: settings.Clock},
 	}
@@ -218,7 +224,7 @@ func (s *Server) backup() (restoreLocked func()) {
 		saved[t] = t.objects.Backup()
 	}
 	return func() {
-		s.version, s.policy = version, nil
+		s.version, s.policy, s.admissions = version, nil, nil
 		for _, t := range s.tables {
 			if back, found := saved[t]; found {
 				back(version)
@@ -299,8 +305,11 @@ func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstr
 	change := t.objects.Commit(what, t.asStored(stored))
 	seen()
 	t.note(change)
-	if t.group == rbacv1.GroupName {
+	switch t.group {
+	case rbacv1.GroupName:
 		s.policy = nil
+	case admissionv1.GroupName:
+		s.admissions = nil
 	}
 	if s.garbage != nil {
 		s.collected(t, change, next)
@@ -309,6 +318,7 @@ func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstr
 	s.furnishLater(t, change)
 	s.fillTokensLater(t, change)
 	s.aggregateLater(t)
+	s.observeLater(t)
 	if what == store.Deleted || t.name() == namespaces() && next.GetDeletionTimestamp() != nil {
 		s.sweepLater()
 	}

@@ -193,7 +193,7 @@ func (s *Server) proceed(count counters) {
 	if c, stopped := s.clock.(*clock.Stopped); stopped {
 		c.Next(count.Now)
 	}
-	s.version, s.uids, s.policy = count.Version, count.UIDs, nil
+	s.version, s.uids, s.policy, s.admissions = count.Version, count.UIDs, nil, nil
 	for _, t := range s.tables {
 		t.objects.Forget(s.version)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/handwerk-dev/handwerk/sandbox/server/policy"
 	"github.com/handwerk-dev/handwerk/sandbox/server/webhook"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,24 +24,6 @@ var errMoved = errors.New("the object has changed")
 // mostTries is how often a write is tried whose object changes meanwhile.
 const mostTries = 5
 
-// hooks returns the admission webhooks of one kind, by the names of their configurations.
-func (s *Server) hooks(mutating bool) (out []webhook.Hook) {
-	resource := "validatingwebhookconfigurations"
-	if mutating {
-		resource = "mutatingwebhookconfigurations"
-	}
-	t := s.tables[schema.GroupResource{Group: admissionv1.GroupName, Resource: resource}]
-	if t == nil {
-		return nil
-	}
-	for _, row := range t.objects.In("") {
-		if hooks, err := webhook.Hooks(row.Tree().Object); err == nil { // a server without schemas may have stored anything
-			out = append(out, hooks...)
-		}
-	}
-	return out
-}
-
 // isAdmitted reports whether webhooks are asked about a request. They are not about the server's own ones, nor about webhooks.
 func isAdmitted(t *table, r Request) bool {
 	return r.reply != nil && t.group != admissionv1.GroupName && slices.Contains([]string{"", "status"}, r.Subresource)
@@ -53,21 +36,22 @@ func (s *Server) ask(t *table, r Request, mutating bool, old, next *unstructured
 	if !isAdmitted(t, r) {
 		return next, nil
 	}
-	hooks := s.hooks(mutating)
-	if len(hooks) == 0 {
-		return next, nil
+	hooks := s.admitted().validators
+	if mutating {
+		hooks = s.admitted().mutators
 	}
 	a := s.attributesOf(t, r, old, next)
-	if hooks = slices.DeleteFunc(hooks, func(h webhook.Hook) bool { return !h.Matches(a) }); len(hooks) == 0 {
+	if !slices.ContainsFunc(hooks, func(h hook) bool { return h.Matches(a) }) { // one that changes the labels comes later at most
 		return next, nil
 	}
 	if next != nil {
 		a.Object = runtime.DeepCopyJSON(next.Object)
 	}
+	call := s.callOf(t, r, t.subjectOf(r, old, next))
 	dry, itself := s.dry, s.itself
 	s.dry, s.itself = false, false // others write meanwhile
 	s.mu.Unlock()
-	object, err := review(hooks, a, r.reply)
+	object, err := review(hooks, a, call, r.reply)
 	s.mu.Lock()
 	s.dry, s.itself = dry, itself
 	switch {
@@ -81,17 +65,34 @@ func (s *Server) ask(t *table, r Request, mutating bool, old, next *unstructured
 	return &unstructured.Unstructured{Object: object}, nil
 }
 
-// review asks webhooks one after the other.
-func review(hooks []webhook.Hook, a webhook.Attributes, reply *reply) (map[string]any, error) {
+// review asks webhooks one after the other. Each sees what those before have changed. Those that only validate are all asked, as a real
+// server asks them at the same time, so the client gets the warnings of all.
+func review(hooks []hook, a webhook.Attributes, call *policy.Call, reply *reply) (map[string]any, error) {
+	ctx := reply.request.Context()
+	var refusal error
 	for _, h := range hooks {
-		object, warnings, err := h.Review(reply.request.Context(), a)
-		reply.warn(warnings...)
-		if err != nil {
-			return nil, err
+		call.Object = a.Object
+		if !h.Matches(a) {
+			continue
 		}
-		a.Object = object
+		holds, err := h.conditions.Hold(ctx, call, call.Version)
+		if err != nil {
+			return nil, apierrors.NewForbidden(a.Resource.GroupResource(), call.Name, err)
+		} else if !holds {
+			continue
+		}
+		object, warnings, err := h.Review(ctx, a)
+		reply.warn(warnings...)
+		switch {
+		case err == nil:
+			a.Object = object
+		case h.Mutating:
+			return nil, err
+		case refusal == nil:
+			refusal = err
+		}
 	}
-	return a.Object, nil
+	return a.Object, refusal
 }
 
 // isStill reports whether an object is stored as it was.
@@ -132,25 +133,40 @@ func (s *Server) attributesOf(t *table, r Request, old, next *unstructured.Unstr
 	return out
 }
 
-// mutate lets admission plugins and webhooks change an object. What webhooks return is brought into the form of its schema, and
-// the plugins see it again.
+// mutate lets admission plugins, policies and webhooks change an object. What webhooks return is brought into the form of its schema. If
+// one has changed the object, the plugins see it again, and so do the policies that want that.
 func (s *Server) mutate(t *table, r Request, old, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if err := s.complete(t, r, old, next); err != nil {
 		return nil, err
 	}
-	out, err := s.ask(t, r, true, old, next)
+	first := &round{invoked: map[invocation]bool{}}
+	shaped, err := s.reshape(t, r, old, next, first)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.ask(t, r, true, old, shaped)
 	if err != nil || out == next {
 		return out, err
 	}
-	if err := s.decode(t, r, out, old); err != nil {
+	if out != shaped {
+		if err := s.decode(t, r, out, old); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.complete(t, r, old, out); err != nil {
 		return nil, err
 	}
-	return out, s.complete(t, r, old, out)
+	return s.reshape(t, r, old, out, &round{again: true, invoked: first.invoked})
 }
 
 // askDeletion asks all webhooks about the deletion of an object, and returns it as it is then.
 func (s *Server) askDeletion(t *table, r Request, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for _, mutating := range []bool{true, false} {
+		if !mutating && s.validates(t, r) {
+			if err := s.validated(t, r, t.subjectOf(r, o, nil)); err != nil {
+				return nil, err
+			}
+		}
 		if _, err := s.ask(t, r, mutating, o, nil); err != nil && !errors.Is(err, errMoved) {
 			return nil, err
 		}
@@ -163,7 +179,7 @@ func (s *Server) askDeletion(t *table, r Request, o *unstructured.Unstructured) 
 
 // retry does a write again when it meets another one while webhooks are asked.
 func (s *Server) retry(t *table, r Request, write func(Request) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
-	if !isAdmitted(t, r) || len(s.hooks(true))+len(s.hooks(false)) == 0 {
+	if !isAdmitted(t, r) || len(s.admitted().mutators)+len(s.admitted().validators) == 0 {
 		return write(r)
 	}
 	for range mostTries {

@@ -53,7 +53,7 @@ func TestEachPointHasARow(t *testing.T) {
 		"discovery old and aggregated": "discovery", "status and scale": "subresources", "generation": "generation",
 		"managed fields and server-side apply": "apply", "labels, fields and selectableFields": "selectors",
 		"bookmarks and WatchList": "watch", "resourceVersion": "versions", "limit and continue": "pages", "dry run": "dryrun",
-		"preconditions": "preconditions", "finalizers, propagation and garbage": "deletion",
+		"preconditions": "preconditions", "admission policies": "policies", "finalizers, propagation and garbage": "deletion",
 		"namespaces, Events, Leases, ServiceAccounts, immutable objects": "lives", "media types": "negotiation",
 	} {
 		if !slices.ContainsFunc(rows, func(r row) bool { return r.topic == topic && r.Differs == "" }) {

@@ -118,6 +118,9 @@ func (s *session) do(step step) answer {
 		return s.send(ctx, step)
 	}
 	until := s.filled(step.Until)
+	if step.method != http.MethodGet {
+		return s.poll(ctx, step, until)
+	}
 	for {
 		changes, end := s.watch(ctx, step)
 		var last answer
@@ -130,6 +133,27 @@ func (s *session) do(step step) answer {
 		end()
 		if ctx.Err() != nil {
 			s.t.Fatalf("%s: waiting for %v: %v; the last answer is %+v", &step, *step.Until, context.Cause(ctx), last)
+		}
+	}
+}
+
+// pause is the time between two requests of a step that polls. A real server takes about a second to enforce a policy.
+const pause = 50 * time.Millisecond
+
+// poll sends a write, a dry run, until its answer is as a step waits for: there is nothing to watch.
+func (s *session) poll(ctx context.Context, step step, until *condition) answer {
+	s.t.Helper()
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for {
+		last := s.send(s.t.Context(), step)
+		if until.holds(last) {
+			return last
+		}
+		select {
+		case <-ctx.Done():
+			s.t.Fatalf("%s: waiting for %v: %v; the last answer is %+v", &step, *step.Until, context.Cause(ctx), last)
+		case <-ticker.C:
 		}
 	}
 }

@@ -141,14 +141,16 @@ func access(kind string) rule {
 
 func admission(kind string) rule {
 	switch kind {
+	case "MutatingAdmissionPolicy":
+		return of[admissionv1.MutatingAdmissionPolicy]{domainless: true, fill: fillMutatingPolicy, check: checkMutatingPolicy}.plain()
+	case "MutatingAdmissionPolicyBinding":
+		return of[admissionv1.MutatingAdmissionPolicyBinding]{domainless: true, fill: fillMutatingBinding, check: checkMutatingBinding}.plain()
 	case "MutatingWebhookConfiguration":
 		return of[admissionv1.MutatingWebhookConfiguration]{domainless: true, fill: fillMutating, check: checkMutating}.plain()
 	case "ValidatingAdmissionPolicy":
-		return of[admissionv1.ValidatingAdmissionPolicy]{domainless: true, fill: fillPolicy}.plain()
+		return of[admissionv1.ValidatingAdmissionPolicy]{domainless: true, fill: fillPolicy, check: checkPolicy}.plain()
 	case "ValidatingAdmissionPolicyBinding":
-		return of[admissionv1.ValidatingAdmissionPolicyBinding]{domainless: true, fill: func(b *admissionv1.ValidatingAdmissionPolicyBinding) {
-			fillMatches(b.Spec.MatchResources)
-		}}.plain()
+		return of[admissionv1.ValidatingAdmissionPolicyBinding]{domainless: true, fill: fillPolicyBinding, check: checkPolicyBinding}.plain()
 	case "ValidatingWebhookConfiguration":
 		return of[admissionv1.ValidatingWebhookConfiguration]{domainless: true, fill: fillValidating, check: checkValidating}.plain()
 	}

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/handwerk-dev/handwerk/sandbox/server/policy"
 )
 
 const (
@@ -29,13 +31,15 @@ type webhook struct {
 	space    **metav1.LabelSelector
 	object   **metav1.LabelSelector
 	versions []string
+	// conditions are the match conditions.
+	conditions []admissionv1.MatchCondition
 }
 
 func validating(c *admissionv1.ValidatingWebhookConfiguration) (out []webhook) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
 		out = append(out, webhook{w.Name, &w.ClientConfig, w.Rules, &w.FailurePolicy, &w.MatchPolicy, w.SideEffects, &w.TimeoutSeconds,
-			&w.NamespaceSelector, &w.ObjectSelector, w.AdmissionReviewVersions})
+			&w.NamespaceSelector, &w.ObjectSelector, w.AdmissionReviewVersions, w.MatchConditions})
 	}
 	return out
 }
@@ -44,7 +48,7 @@ func mutating(c *admissionv1.MutatingWebhookConfiguration) (out []webhook) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
 		out = append(out, webhook{w.Name, &w.ClientConfig, w.Rules, &w.FailurePolicy, &w.MatchPolicy, w.SideEffects, &w.TimeoutSeconds,
-			&w.NamespaceSelector, &w.ObjectSelector, w.AdmissionReviewVersions})
+			&w.NamespaceSelector, &w.ObjectSelector, w.AdmissionReviewVersions, w.MatchConditions})
 	}
 	return out
 }
@@ -92,11 +96,6 @@ func fillMatches(m *admissionv1.MatchResources) {
 	}
 }
 
-func fillPolicy(p *admissionv1.ValidatingAdmissionPolicy) {
-	initial(&p.Spec.FailurePolicy, admissionv1.Fail)
-	fillMatches(p.Spec.MatchConstraints)
-}
-
 func checkValidating(f *findings, next, _ *admissionv1.ValidatingWebhookConfiguration) {
 	checkWebhooks(f, validating(next))
 }
@@ -127,6 +126,7 @@ func checkWebhooks(f *findings, hooks []webhook) {
 		if (w.client.URL == nil) == (w.client.Service == nil) {
 			f.required(at.Child("clientConfig"), "exactly one of url or service is required")
 		}
+		f.add(policy.CheckConditions(at.Child("matchConditions"), w.conditions))
 		if len(w.versions) == 0 {
 			f.required(at.Child("admissionReviewVersions"), fmt.Sprintf("must specify one of %v", "v1, v1beta1"))
 		}
