@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"io"
 
@@ -101,7 +102,11 @@ func (f *askFlags) write(out io.Writer, answer any, text func() error) error {
 	return text()
 }
 
-// colors reports whether text for people has colors.
-func (p *program) colors() bool {
-	return p.shows != nil && p.shows(p.Out) && lookup(p.Env, "NO_COLOR") == ""
+// people writes a page for people. On a terminal, it breaks lines that are wider than the terminal.
+func (p *program) people(out io.Writer, page *bytes.Buffer) error {
+	_, err := io.WriteString(out, p.terminal(p.Out).fit(page.String()))
+	return err
 }
+
+// colors reports whether text for people has colors.
+func (p *program) colors() bool { return p.terminal(p.Out).colors }

@@ -52,6 +52,13 @@ type bundle struct {
 	Namespace, Labels, Image, Args, Reader string
 	Replicas, Grace                        int
 	Secure                                 bool
+	// Webhooks: the operator answers webhooks.
+	Webhooks bool
+	// Outside is the name of objects without a namespace that must be DNS names.
+	Outside string
+	// Confinement is nil for an operator that is not confined. Egress are the destinations beside the API server and DNS.
+	Confinement *confinement
+	Egress      []destination
 	// Items are the files of the ConfigMap. They are empty if all of them stand beside each other, under their keys.
 	Items []item
 
@@ -80,7 +87,18 @@ func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
 	b.Labels = "{app.kubernetes.io/name: handwerk, app.kubernetes.io/instance: " + quoted(op.Name) + "}"
 	b.Image = strconv.Quote(f.image)
 	b.Reader = quoted(outside(b.Name+"-metrics", f.namespace))
+	b.Outside = quoted(b.Name + "." + f.namespace)
 	b.Grace = graceOf(op)
+	for _, text := range f.egress {
+		to, err := parseEgress(text)
+		if err != nil {
+			return nil, err
+		}
+		b.Egress = append(b.Egress, to)
+	}
+	if f.confine != "" {
+		b.Confinement = newConfinement(f, op)
+	}
 	args := []string{"run"}
 	if b.Items, err = itemsOf(data); err != nil {
 		return nil, err
@@ -95,6 +113,9 @@ func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
 	}
 	if f.secure {
 		args = append(args, "--"+ops.SecureFlag)
+	}
+	if b.Webhooks = op.NeedsWebhooks(); b.Webhooks {
+		args = append(args, "--webhook-service="+b.Name+"-webhook")
 	}
 	b.Args = "[" + strings.Join(args, ", ") + "]"
 	return b, nil
@@ -214,7 +235,8 @@ func digest(data map[string]string) string {
 
 // files returns the objects in the order of applying them.
 func (b *bundle) files() ([]file, error) {
-	first, err := b.filled(choose{"namespace.yaml", b.flags.createNamespace}, choose{"service-account.yaml", true})
+	first, err := b.filled(choose{"namespace.yaml", b.flags.createNamespace}, choose{"service-account.yaml", true},
+		choose{"confine.yaml", b.Confinement != nil})
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +244,7 @@ func (b *bundle) files() ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	last, err := b.filled(choose{"deployment.yaml", true}, choose{"disruption-budget.yaml", true}, choose{"service.yaml", b.Secure},
+	last, err := b.filled(choose{"deployment.yaml", true}, choose{"disruption-budget.yaml", true}, choose{"service.yaml", b.Secure}, choose{"webhook.yaml", b.Webhooks},
 		choose{"network-policy.yaml", !b.flags.noPolicy}, choose{"pod-monitor.yaml", b.flags.podMonitor})
 	return slices.Concat(first, written, last), err
 }
@@ -286,7 +308,7 @@ func (b *bundle) written() ([]file, error) {
 
 // rights returns the rights of the operator's account.
 func (b *bundle) rights() []rbac.Rule {
-	return rbac.Of(b.op, rbac.Settings{Namespace: b.flags.namespace, SecureMetrics: b.Secure})
+	return rbac.Of(b.op, rbac.Settings{Namespace: b.flags.namespace, SecureMetrics: b.Secure, CRDs: crdsBeside(b.flags.config)})
 }
 
 // configMap returns the ConfigMap with the configuration. It is immutable: another configuration has another name.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -201,6 +202,71 @@ func TestABundleSaysWhatToKnowBeforeApplyingIt(t *testing.T) {
 			bundled(t, b, strings.Fields(test.args)...)
 			if diff := cmp.Diff(test.want, b.err.String()); diff != "" {
 				t.Errorf("stderr (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestABundleNamesDroppedFiles holds that a second bundle in a folder warns before its namespace is pruned.
+func TestABundleNamesDroppedFiles(t *testing.T) {
+	args := []string{"--config", "../samples/foo-yaml", "--image", "registry.example.com/handwerk:v1", "-o", t.TempDir()}
+	for _, step := range []struct{ flag, want string }{
+		{"--create-namespace", ""}, {"--create-namespace", ""},
+		{"--replicas=3", "note: namespace.yaml was part of the last bundle, and is not of this one: whoever prunes deletes its objects\n"},
+		{"--replicas=3", ""},
+	} {
+		b := standard(t)
+		if code := b.execute(t.Context(), slices.Concat([]string{"bundle"}, args, []string{step.flag})); code != exitOK {
+			t.Fatal(b.err.String())
+		}
+		if diff := cmp.Diff(step.want, b.err.String()); diff != "" {
+			t.Errorf("stderr with %s (-want +got):\n%s", step.flag, diff)
+		}
+	}
+}
+
+// TestWhatANetworkPolicyLetsThrough holds where a deployed operator may connect to.
+func TestWhatANetworkPolicyLetsThrough(t *testing.T) {
+	ports := func(of ...any) map[string]any { return map[string]any{"ports": of} }
+	port := func(number int) map[string]any { return map[string]any{"port": number} }
+	network := func(cidr string) []any { return []any{map[string]any{"ipBlock": map[string]any{"cidr": cidr}}} }
+	usual := []any{ports(port(443), port(6443)), ports(port(53), map[string]any{"port": 53, "protocol": "UDP"})}
+	tests := map[string]struct {
+		args []string
+		more []any
+	}{
+		"the API server and DNS":  {},
+		"a port anywhere":         {[]string{"--egress=5432"}, []any{ports(port(5432))}},
+		"a network, and a second": {[]string{"--egress=10.1.2.3/8:5432", "--egress=[fd00::/8]:80"}, []any{map[string]any{"ports": []any{port(5432)}, "to": network("10.0.0.0/8")}, map[string]any{"ports": []any{port(80)}, "to": network("fd00::/8")}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			policy := bundled(t, standard(t), append([]string{"--config=../samples/foo/operator.yaml"}, tt.args...)...)["NetworkPolicy handwerk-foo"]
+			if diff := cmp.Diff(append(slices.Clone(usual), tt.more...), at(policy, "spec", "egress")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]any{"Ingress", "Egress"}, at(policy, "spec", "policyTypes")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestBundleChecksItsRules holds what somebody reads whose rule or destination is not valid.
+func TestBundleChecksItsRules(t *testing.T) {
+	for args, want := range map[string]string{
+		"--confine=preview-*":                      `want namespace name matches GLOB, as in 'namespace name matches preview-*,staging'`,
+		"--confine=namespace name matches Preview": `"Preview" is no name of a namespace with * for any characters and ? for one`,
+		"--confine=namespace name matches a,":      `"" is no name of a namespace`,
+		"--confine=namespace name matches a|.*":    `"a|.*" is no name of a namespace`,
+		"--egress=https":                           `want a port, or a network and a port, as in 10.0.0.0/8:5432`,
+		"--egress=0":                               `want a port`,
+		"--egress=10.0.0.0/40:1":                   `"10.0.0.0/40" is no network such as 10.0.0.0/8`,
+	} {
+		t.Run(args, func(t *testing.T) {
+			b := standard(t)
+			if code := b.execute(t.Context(), []string{"bundle", "--config=../samples/foo/operator.yaml", args}); code != exitUsage || !strings.Contains(b.err.String(), want) {
+				t.Errorf("exit %d, want %d; it says:\n%s", code, exitUsage, b.err.String())
 			}
 		})
 	}

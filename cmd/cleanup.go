@@ -48,8 +48,9 @@ func (p *program) cleanupCommand() *cobra.Command {
 		Use:   "cleanup --config FILE|DIR",
 		Short: "Take away what an operator has left in a cluster",
 		Long: `Take away what an operator has left in a cluster, before it is uninstalled: its
-finalizers, annotations, labels and conditions on objects, its register, its key, its
-lock, pauses of it and of namespaces, and the ConfigMaps of earlier configurations.
+finalizers, annotations, labels and conditions on objects, its admission policies and
+webhook configurations, its register, keys, certificate and lock, pauses of it and of
+namespaces, and the ConfigMaps of earlier configurations.
 Objects and CRDs stay; an object that is being deleted goes once the finalizer is off,
 and no delete handler runs for it any more. Children stay, or go with --children=delete.
 
@@ -74,7 +75,7 @@ What the account may not see or change is said at the end, and the exit code is 
 func (f *cleanupFlags) add(set *pflag.FlagSet) {
 	addConfig(set, &f.config)
 	f.kube.add(set)
-	set.StringVar(&f.namespace, "namespace", defaultNamespace, "the `namespace` that the operator is deployed in")
+	set.StringVar(&f.namespace, "namespace", defaultNamespace, "the `namespace` that the operator is deployed in, or that of the kubeconfig\nif it ran outside of the cluster")
 	set.Var(&choice{value: &f.children, noun: "choice", words: []string{keepChildren, deleteChildren}}, "children",
 		"keep the children, without the operator's marks, or delete them")
 	set.BoolVar(&f.stop, "stop", false, "scale the operator's Deployment to zero first, and wait for its end")
@@ -186,6 +187,9 @@ func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanu
 	}
 	for _, namespace := range found.Elsewhere {
 		fmt.Fprintf(out, "operator %[1]s has a Lease in namespace %[2]s, and --namespace is %[3]s: what it keeps in %[2]s stays\n", op.Name, namespace, f.namespace)
+	}
+	for _, namespace := range found.Admission {
+		fmt.Fprintf(out, "operator %[1]s has policies or webhooks of its deployment in namespace %[2]s, and --namespace is %[3]s: they stay\n", op.Name, namespace, f.namespace)
 	}
 	if found.Alone && len(found.Within) == 0 {
 		fmt.Fprintln(out, "looked in the namespaces of this operator's scope alone: the account may not list Leases, which say whether it is deployed in another namespace, too")

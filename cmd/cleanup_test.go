@@ -96,11 +96,13 @@ func TestWhatCleanupSays(t *testing.T) {
 		Own: []cleanup.Found{{Resource: discovery.Resource{Kind: "Lease"}, Namespace: "system", Name: "foo-leader"}},
 	}
 	found.Within, found.Beside, found.Elsewhere = []string{"team-a", "team-b"}, []string{"shop"}, []string{"ops"}
+	found.Admission = []string{"default"}
 	var out strings.Builder
 	tellFindings(&out, &cleanupFlags{children: deleteChildren, namespace: "system"}, &dsl.Operator{Name: "foo"}, found)
 	want := `looked in namespaces team-a, team-b alone: the account may not list all kinds elsewhere
 looked in the namespaces of this operator's scope alone: it is deployed in namespace shop, too
 operator foo has a Lease in namespace ops, and --namespace is system: what it keeps in ops stays
+operator foo has policies or webhooks of its deployment in namespace default, and --namespace is system: they stay
 operator foo has left:
   7 objects with its marks: they stay, without these
     Foo default/web-0

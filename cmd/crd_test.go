@@ -117,7 +117,7 @@ func TestFaultsShowTheLineTheyAreIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			mark := strings.Repeat(" ", test.column-1) + "^"
-			tellFault(&out, source.Fault{File: "f", Line: 1, Column: test.column, Message: "m", Excerpt: test.line + "\n" + mark})
+			tellFault(tame{Writer: &out}, "", noColor, source.Fault{File: "f", Line: 1, Column: test.column, Message: "m", Excerpt: test.line + "\n" + mark})
 			if diff := cmp.Diff(fmt.Sprintf("f:1:%d: m\n", test.column)+test.want, out.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

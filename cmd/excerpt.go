@@ -5,7 +5,6 @@ package cmd
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 
@@ -14,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
-// tellFault writes a fault, and below it its line with a caret under the place.
-func tellFault(w io.Writer, f source.Fault) {
-	fmt.Fprintln(w, f)
+// tellFault writes a fault behind a word, and below it its line with a caret under the place.
+func tellFault(w tame, word, color string, f source.Fault) {
+	fmt.Fprint(w, w.fit(w.paint(color, word)+f.Error()+"\n"))
 	line, mark, found := strings.Cut(f.Excerpt, "\n")
 	if !found {
 		return
@@ -25,7 +24,7 @@ func tellFault(w io.Writer, f source.Fault) {
 	begin := len(line) - len(text)
 	before := []rune(text)
 	before = before[:min(max(len(mark)-len("^")-begin, 0), len(before))]
-	fmt.Fprintf(w, "  %s\n  %s^\n", text, strings.Repeat(" ", columns(before)))
+	fmt.Fprintf(w, "  %s\n  %s%s\n", text, strings.Repeat(" ", columns(before)), w.paint(green, "^"))
 }
 
 // columns returns the width of text on a terminal.

@@ -6,7 +6,6 @@ package cmd
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
@@ -16,6 +15,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitChanges     = 2
 	exitUnwell      = 3
 	exitInterrupted = 130
 )
@@ -36,7 +36,7 @@ var errPrinted = errors.New("printed")
 var errUnwell = errors.New("not well")
 
 // report prints an error and returns the exit code.
-func report(w io.Writer, err error) int {
+func report(w tame, err error) int {
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		return reportUsage(w, usage.err, usage.command)
 	}
@@ -45,22 +45,24 @@ func report(w io.Writer, err error) int {
 		return exitFailed
 	case errors.Is(err, errUnwell):
 		return exitUnwell
+	case errors.Is(err, errChanges):
+		return exitChanges
 	}
 	if list, ok := errors.AsType[source.Faults](err); ok {
 		for _, f := range list.Shown() {
-			tellFault(w, f)
+			tellFault(w, "", noColor, f)
 		}
 		err = fmt.Errorf("the configuration has %s", count(len(list), "fault"))
 	}
 	for _, f := range faults(err).Shown() {
-		fmt.Fprintf(w, "error: %s\n", f.Message)
+		fmt.Fprint(w, w.fit(w.paint(red, "error:")+" "+f.Message+"\n"))
 	}
 	return exitFailed
 }
 
 // reportUsage prints an error of usage, and where to find help.
-func reportUsage(w io.Writer, err error, command string) int {
-	fmt.Fprintf(w, "error: %v\nsee '%s --help'\n", err, command)
+func reportUsage(w tame, err error, command string) int {
+	fmt.Fprintf(w, "%s %v\nsee '%s --help'\n", w.paint(red, "error:"), err, command)
 	return exitUsage
 }
 

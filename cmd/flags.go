@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
@@ -27,6 +28,7 @@ type runFlags struct {
 	secure                                  bool
 	certFile, keyFile                       string
 	leaderMode, leaderName, leaderNamespace string
+	webhooks                                engine.Webhooks
 
 	grace   time.Duration
 	qps     float32
@@ -61,14 +63,15 @@ func (f *runFlags) add(set *pflag.FlagSet) {
 	f.kube.add(set)
 	f.addInstall(set)
 	f.addNamespaces(set)
-	set.StringVar(&f.health, ops.HealthFlag, ":8081",
-		"serve /healthz and /readyz on this `address`; 0 turns them off")
+	set.StringVar(&f.health, ops.HealthFlag, "",
+		"serve /healthz and /readyz on this `address`; 0 turns them off\n(default :8081 in a Pod, and 127.0.0.1:8081 elsewhere)")
 	f.addMetrics(set)
 	set.StringVar(&f.debug, ops.DebugFlag, ops.DebugAddress,
 		"answer operator status and operator why on this `address` of this machine, or unix:FILE\n(if the default is taken, on a free port); others need --"+ops.SecureFlag+"; 0 turns it off")
 	set.StringVar(&f.pprof, ops.PprofFlag, "",
 		"serve /debug/pprof/ on this `address`, as in 127.0.0.1:6060; off by default")
 	f.addLeader(set)
+	f.addWebhooks(set)
 	set.DurationVar(&f.grace, "grace-period", 0,
 		"let handlers go on for this long after a stop was asked for (default 20s)")
 	set.Float32Var(&f.qps, "qps", 0,
@@ -105,6 +108,18 @@ func (f *runFlags) addMetrics(set *pflag.FlagSet) {
 	set.StringVar(&f.certFile, ops.CertFileFlag, "",
 		"with --"+ops.SecureFlag+", take the certificate from this PEM `file`, also when it changes\n(default one that the process signs itself)")
 	set.StringVar(&f.keyFile, ops.KeyFileFlag, "", "the PEM `file` with the key of that certificate")
+}
+
+// addWebhooks adds the flags of webhooks.
+func (f *runFlags) addWebhooks(set *pflag.FlagSet) {
+	set.StringVar(&f.webhooks.Address, "webhook-address", "",
+		"answer the API server's webhooks on this `address` (default :9443 in a Pod); an address\nof this machine, as 127.0.0.1:9443, is for an API server on this machine")
+	set.StringVar(&f.webhooks.URL, "webhook-url", "",
+		"the `URL` by which the API server reaches webhooks, as in https://10.0.0.5:9443\n(default by --webhook-service)")
+	set.StringVar(&f.webhooks.Service, "webhook-service", "",
+		"the `name` of the Service of webhooks in the operator's namespace\n(default the operator's name with -webhook behind it)")
+	set.StringVar(&f.webhooks.CertDir, "webhook-cert-dir", "",
+		"take the certificate of webhooks from tls.crt, tls.key and ca.crt in this `directory`, also\nwhen they change (default one that the operator makes and renews)")
 }
 
 // addSecure adds --metrics-secure, which the operator's rights also depend on.

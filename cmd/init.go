@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,6 +34,10 @@ type initFlags struct {
 	sample string
 	// add is a resource that init adds to an operator that exists.
 	add string
+	// github: init also writes a GitHub workflow.
+	github bool
+	// existing is a file with the CRD of somebody else's kind, for which init writes an operator.
+	existing string
 }
 
 // newFile is a file that init writes.
@@ -52,6 +57,7 @@ On a terminal, init asks for missing flags.`,
   operator init webapp --resource webapps.v1alpha1.example.com --kind WebApp --child Deployment,Service
   operator init webapp --resource webapps.v1alpha1.example.com --machine
   operator init webapp --add crons.v1alpha1.example.com --child CronJob
+  operator init --existing certificates.yaml
   operator init --go webapp --resource webapps.v1alpha1.example.com --kind WebApp --replace ../handwerk`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -71,6 +77,12 @@ On a terminal, init asks for missing flags.`,
 					return &usageError{command: c.CommandPath(), err: err}
 				}
 				return p.initAdd(f)
+			}
+			if f.existing != "" {
+				if err := f.checkExisting(); err != nil {
+					return &usageError{command: c.CommandPath(), err: err}
+				}
+				return p.initExisting(f)
 			}
 			if err := p.completeInit(f); err != nil {
 				return &usageError{command: c.CommandPath(), err: err}
@@ -99,6 +111,9 @@ func (f *initFlags) addFlags(set *pflag.FlagSet) {
 		"have the Go module use this `checkout` of Handwerk, with what it requires")
 	set.StringVar(&f.add, "add", "",
 		"add this `resource` to the operator.yaml that is in the folder; its comments stay")
+	set.StringVar(&f.existing, "existing", "",
+		"write an operator for a kind that is there already, whose CRD is in this `FILE`")
+	set.BoolVar(&f.github, "github", false, "also write a GitHub workflow that validates and tests the operator, and\ncan comment on pull requests what they would change in a cluster")
 	set.StringVar(&f.dir, "dir", "", "write into this `folder` (default the operator's name)")
 	set.BoolVar(&f.force, "force", false, "overwrite files that are there")
 }
@@ -139,7 +154,7 @@ func (p *program) completeInit(f *initFlags) error {
 
 // completeAdd checks the flags beside --add, and completes them.
 func (f *initFlags) completeAdd() error {
-	if f.golang || f.resource != "" || f.replace != "" {
+	if f.golang || f.resource != "" || f.replace != "" || f.github {
 		return errors.New("--add is for an operator in YAML; it goes with --kind, --child, --machine, --dir and --force alone")
 	}
 	f.resource = f.add
@@ -168,11 +183,24 @@ func (p *program) init(f *initFlags) error {
 	if err != nil {
 		return fmt.Errorf("making AGENTS.md: %w", err)
 	}
-	err = p.write(f, []newFile{
+	files := []newFile{
 		{"operator.yaml", text}, {"crd.yaml", crds.String()}, {"example.yaml", example(f)}, {"operator_test.yaml", firstCase(f)}, {"AGENTS.md", agents},
-	})
-	if err != nil {
+	}
+	if f.github {
+		files = append(files, workflowOf(f.name))
+	}
+	if err := p.write(f, files); err != nil {
 		return err
+	}
+	p.tellNext(f.dir, " --install-crds")
+	return nil
+}
+
+// tellNext says what comes after init. The flags are more flags of operator run.
+func (p *program) tellNext(dir, flags string) {
+	image := ""
+	if p.defaultImage() == localImage {
+		image = " --image IMAGE"
 	}
 	fmt.Fprintf(p.Out, `
 next, play with it; no cluster is needed:
@@ -181,13 +209,12 @@ change %[1]s/operator.yaml meanwhile, and see what becomes of it. Check it, and 
   operator validate --config %[1]s/operator.yaml
   operator test %[1]s
 run it here with your kubeconfig, until Ctrl-C:
-  operator run --config %[1]s/operator.yaml --install-crds
+  operator run --config %[1]s/operator.yaml%[2]s
 in another terminal, make an object, and see its children come:
   kubectl apply -f %[1]s/example.yaml
-and when it does what you want, run it in the cluster:
-  operator bundle --config %[1]s/operator.yaml --create-namespace | kubectl apply --server-side -f -
-`, filepath.ToSlash(f.dir))
-	return nil
+and when it does what you want, run it in the cluster (docs/deploy.md):
+  operator bundle --config %[1]s/operator.yaml --create-namespace%[3]s | kubectl apply --server-side -f -
+`, filepath.ToSlash(dir), flags, image)
 }
 
 // write writes the files, unless one of them exists.
@@ -255,6 +282,19 @@ func plainly(err error) error {
 		out = append(out, errors.New(strings.TrimPrefix(f.Path+": "+f.Message, ": ")))
 	}
 	return errors.Join(out...)
+}
+
+// terminalWidth returns the number of columns of a terminal; zero for other writers.
+func terminalWidth(out io.Writer) int {
+	f, ok := out.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }
 
 // isTerminal reports whether a reader or a writer is a terminal.

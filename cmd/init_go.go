@@ -41,6 +41,8 @@ func (f *initFlags) checkGo() error {
 		return errors.New("--replace is for --go")
 	case f.golang && f.machine:
 		return errors.New("--machine is for an operator in YAML (in Go it is dsl.Resource.Machine)")
+	case f.golang && f.github:
+		return errors.New("--github is for an operator in YAML")
 	case f.golang && len(f.children) > 0:
 		return errors.New("--child is for an operator in YAML (in Go the handler makes what it wants)")
 	}
@@ -80,6 +82,8 @@ func (p *program) initGo(f *initFlags, handwerk string) error {
 type beginningData struct {
 	Name, Kind, Resource, Plural, APIVersion, Program string
 	Go                                                bool
+	// Existing: the kind is somebody else's.
+	Existing bool
 }
 
 // fill fills in a template, and formats Go code.

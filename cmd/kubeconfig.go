@@ -39,14 +39,8 @@ func (p *program) access(ctx context.Context, k *kubeFlags) (config *rest.Config
 	if p.login == nil || k.kubeconfig != "" || k.context != "" {
 		return k.find(p.Env, p.inCluster)
 	}
-	config, err = p.login(ctx)
-	if err == nil && config == nil {
-		err = errors.New("it gave no config")
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("logging in: %w", err)
-	}
-	return rest.CopyConfig(config), "", nil
+	config, err = loggedIn(ctx, p.login)
+	return config, "", err
 }
 
 // find returns the config for the API server: from --kubeconfig, else $KUBECONFIG (several files are merged), else

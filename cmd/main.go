@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
@@ -42,11 +44,19 @@ type Program struct {
 	Extra    []func(*dsl.Operator)
 	// Login returns the config for the API server, with credentials. It is called when a command first needs it. It
 	// takes precedence over the pod's own access, $KUBECONFIG and ~/.kube/config, and --kubeconfig and --context
-	// take precedence over it. The config must renew expiring credentials itself: by BearerTokenFile, ExecProvider,
-	// WrapTransport or a certificate's file. The config is copied; its user agent is set. Optional.
+	// take precedence over it. If the API server answers 401, Login is called again, at most once in ten seconds, and the
+	// request is sent with the new token or password. Other credentials must renew themselves: by BearerTokenFile,
+	// ExecProvider or a certificate's file. The config is copied; its user agent is set. Optional.
 	Login func(ctx context.Context) (*rest.Config, error)
+	// Metrics are the program's own. The run command serves them at /metrics beside the engine's; it fails if two have one name.
+	// Optional.
+	Metrics []prometheus.Collector
 	// Samples has operators that init --sample writes out, a folder each. Optional.
 	Samples fs.FS
+	// BuiltBy names the builder for operator version. Optional.
+	BuiltBy string
+	// Image is the container image with this program, for operator bundle. Optional.
+	Image string
 }
 
 // Main runs the program as [Main] does, and exits.
@@ -62,7 +72,7 @@ func (p Program) Run(ctx context.Context, args []string, streams Streams) int {
 }
 
 func (p Program) inner(streams Streams) *program {
-	return &program{Streams: streams, parts: realParts(), registry: p.Registry, extra: p.Extra, login: p.Login, samples: p.Samples}
+	return &program{Streams: streams, parts: realParts(), registry: p.Registry, extra: p.Extra, login: p.Login, metrics: p.Metrics, samples: p.Samples, builtBy: p.BuiltBy, image: p.Image}
 }
 
 // Streams are the inputs and outputs of a program.

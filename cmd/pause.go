@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/cmd/door"
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -80,27 +79,40 @@ func (p *program) operatorOf(f *whichFlags) (*dsl.Operator, error) {
 	return op, nil
 }
 
-// clusterOf returns the operator that the flags name, the way to the API server, and the namespace in which the operator's processes
-// read what is written for them.
-func (p *program) clusterOf(ctx context.Context, f *whichFlags) (op *dsl.Operator, config *rest.Config, namespace string, err error) {
-	if op, err = p.operatorOf(f); err != nil {
-		return nil, nil, "", err
+// home is the namespace where an operator's processes read the ConfigMaps that people write for them.
+type home struct {
+	op        *dsl.Operator
+	client    *kube.Clients
+	namespace string
+	// clock is that of the API server.
+	clock *serverClock
+}
+
+// homeOf returns the home of the operator that the flags name.
+func (p *program) homeOf(ctx context.Context, f *whichFlags) (*home, error) {
+	op, err := p.operatorOf(f)
+	if err != nil {
+		return nil, err
 	}
 	config, current, err := p.access(ctx, &f.kube)
 	if err != nil {
-		return nil, nil, "", err
+		return nil, err
 	}
 	config = transport.WithDeadline(config)
 	config.UserAgent = userAgent(op.Name)
-	if namespace = cmp.Or(f.namespace, op.Settings.LeaderElection.Namespace); namespace != "" {
-		return op, config, namespace, nil
+	out := &home{op: op, namespace: cmp.Or(f.namespace, op.Settings.LeaderElection.Namespace), clock: &serverClock{}}
+	config.Wrap(out.clock.read)
+	if out.client, err = kube.New(config); err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	to := door.Target{Operator: op.Name}
-	if len(f.config) > 0 {
-		to.Lock = op.LeaderLock()
+	if out.namespace == "" {
+		to := door.Target{Operator: op.Name}
+		if len(f.config) > 0 {
+			to.Lock = op.LeaderLock()
+		}
+		out.namespace, err = door.Home(ctx, config, current, to)
 	}
-	namespace, err = door.Home(ctx, config, current, to)
-	return op, config, namespace, err
+	return out, err
 }
 
 // pauseFlags are the flags of pause.
@@ -165,48 +177,42 @@ func (f *pauseFlags) check() error {
 
 // pause writes the ConfigMap.
 func (p *program) pause(ctx context.Context, f *pauseFlags, out io.Writer) error {
-	op, config, namespace, err := p.clusterOf(ctx, &f.which)
+	h, err := p.homeOf(ctx, &f.which)
 	if err != nil {
 		return err
 	}
-	clock := &serverClock{}
-	config.Wrap(clock.read)
-	client, err := kube.New(config)
-	if err != nil {
-		return fmt.Errorf("connecting: %w", err)
-	}
-	who := whoAmI(ctx, client)
-	now := pause.Pause{By: pause.Operator, Reason: f.message, Who: who, Since: clock.now(), Deletions: f.deletions == pause.Proceed}
+	who := whoAmI(ctx, h.client)
+	now := pause.Pause{By: pause.Operator, Reason: f.message, Who: who, Since: h.clock.now(), Deletions: f.deletions == pause.Proceed}
 	if f.lasts != nil {
 		now.Until = now.Since.Add(*f.lasts)
 	}
-	if err = applyConfigMap(ctx, client, namespace, op.PauseConfigMap(), op.Name, now.Data()); err != nil {
+	if err = h.applyConfigMap(ctx, h.op.PauseConfigMap(), h.op.Name, now.Data()); err != nil {
 		hint := ""
 		if apierrors.IsNotFound(err) {
 			hint = " (give the one that the operator runs in with --operator-namespace)"
 		}
-		return fmt.Errorf("pausing operator %s: %w%s", op.Name, err, hint)
+		return fmt.Errorf("pausing operator %s: %w%s", h.op.Name, err, hint)
 	}
 	until := "until operator resume"
 	if f.lasts != nil {
 		until = "until " + now.Until.Format(time.RFC3339)
 	}
-	fmt.Fprintf(out, "operator %s is paused %s (ConfigMap %s/%s)\n", op.Name, until, namespace, op.PauseConfigMap())
+	fmt.Fprintf(out, "operator %s is paused %s (ConfigMap %s/%s)\n", h.op.Name, until, h.namespace, h.op.PauseConfigMap())
 	return nil
 }
 
 // applyConfigMap applies the data of a ConfigMap as a field manager.
-func applyConfigMap(ctx context.Context, client *kube.Clients, namespace, name, manager string, data map[string]string) error {
+func (h *home) applyConfigMap(ctx context.Context, name, manager string, data map[string]string) error {
 	body, err := json.Marshal(&corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: name},
 		Data:       data,
 	})
 	if err != nil {
 		return err
 	}
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}.ToPatchOptions()
-	return client.Core().Patch(types.ApplyPatchType).Namespace(namespace).Resource("configmaps").Name(name).
+	return h.client.Core().Patch(types.ApplyPatchType).Namespace(h.namespace).Resource("configmaps").Name(name).
 		VersionedParams(&options, scheme.ParameterCodec).Body(body).Do(ctx).Error()
 }
 
@@ -243,26 +249,22 @@ earlier name of the operator ends, too.`,
 
 // resume deletes the ConfigMap, also that of an earlier name.
 func (p *program) resume(ctx context.Context, f *whichFlags, out io.Writer) error {
-	op, config, namespace, err := p.clusterOf(ctx, f)
+	h, err := p.homeOf(ctx, f)
 	if err != nil {
 		return err
 	}
-	client, err := kube.New(config)
-	if err != nil {
-		return fmt.Errorf("connecting: %w", err)
-	}
 	goes := false
-	for _, name := range op.PauseConfigMaps() {
-		err := client.Core().Delete().Namespace(namespace).Resource("configmaps").Name(name).Do(ctx).Error()
+	for _, name := range h.op.PauseConfigMaps() {
+		err := h.client.Core().Delete().Namespace(h.namespace).Resource("configmaps").Name(name).Do(ctx).Error()
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("resuming operator %s: %w", op.Name, err)
+			return fmt.Errorf("resuming operator %s: %w", h.op.Name, err)
 		}
 		goes = goes || err == nil
 	}
 	if !goes {
-		fmt.Fprintf(out, "operator %s is not paused (there is no ConfigMap %s/%s)\n", op.Name, namespace, op.PauseConfigMap())
+		fmt.Fprintf(out, "operator %s is not paused (there is no ConfigMap %s/%s)\n", h.op.Name, h.namespace, h.op.PauseConfigMap())
 		return nil
 	}
-	fmt.Fprintf(out, "operator %s goes on\n", op.Name)
+	fmt.Fprintf(out, "operator %s goes on\n", h.op.Name)
 	return nil
 }

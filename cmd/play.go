@@ -103,7 +103,7 @@ func (p *program) play(ctx context.Context, f *playFlags) error {
 	s := play.Settings{
 		Paths: paths, Beside: beside, Explain: spelledOut, Examples: f.examples, Keep: f.keep, Namespace: "default",
 		Last: func(do func()) { p.last.Store(&do) },
-		Out:  p.Out, Color: p.colors(), Adopt: p.adopt,
+		Out:  fitting{p.terminal(p.Out)}, Color: p.colors(), Adopt: p.adopt,
 	}
 	s.Load = func() (*dsl.Operator, error) {
 		op, err := p.operator(paths, f.scope.override)
@@ -172,7 +172,7 @@ func spelledOut(err error) string {
 	}
 	var out bytes.Buffer
 	for _, f := range list.Shown() {
-		tellFault(&out, f)
+		tellFault(tame{Writer: &out}, "", noColor, f)
 	}
 	return out.String()
 }

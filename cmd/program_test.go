@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/handwerk-dev/handwerk/cmd/plan"
 	"github.com/handwerk-dev/handwerk/cmd/test"
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 	default:
 		signalled(mode)
 	}
-	if os.Getenv(test.Worker) != "" {
+	if os.Getenv(test.Worker) != "" || os.Getenv(plan.Worker) != "" {
 		worker()
 	}
 	os.Exit(m.Run())

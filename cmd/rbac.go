@@ -134,7 +134,7 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 		f.asInChart(op)
 		who.namespace = releaseNamespace
 	}
-	set := rbac.Settings{Namespace: who.namespace, InstallCRDs: f.run.installs(), SecureMetrics: f.run.secure}
+	set := rbac.Settings{Namespace: who.namespace, InstallCRDs: f.run.installs(), SecureMetrics: f.run.secure, CRDs: crdsBeside(f.run.config)}
 	var cluster *rest.Config
 	if f.cluster || f.check {
 		if cluster, _, err = p.access(ctx, &f.run.kube); err != nil {

@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/reconcile"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/conditions"
 )
 
 // retryLook is the time between two looks whether the operator has taken the annotation off.
@@ -135,7 +135,7 @@ func (f *retryFlags) taken(ctx context.Context, op *dsl.Operator, client dynamic
 	if err != nil {
 		return fmt.Errorf("retrying %s: waiting for operator %s: %w", object, op.Name, err)
 	}
-	fails := reconcile.ConditionText(reconcile.ConditionOf(last, reconcile.Failing), "message")
+	fails := conditions.Text(conditions.Of(last, conditions.HandlersFailing), "message")
 	fmt.Fprintf(out, "%s: operator %s has taken up the retry%s\n", object, op.Name, strings.TrimSuffix("; the object says: "+fails, "; the object says: "))
 	return nil
 }

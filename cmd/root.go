@@ -5,6 +5,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
@@ -29,6 +31,8 @@ type program struct {
 	extra    []func(*dsl.Operator)
 	// login, when set, returns the config for the API server.
 	login func(context.Context) (*rest.Config, error)
+	// metrics are the author's own.
+	metrics []prometheus.Collector
 	// adopt is set if the process is this program's own. It receives the logger for global logs, and its verbosity.
 	adopt func(log logr.Logger, verbosity int)
 	// samples has the operators that init writes out; nil if the program has no samples.
@@ -37,6 +41,8 @@ type program struct {
 	plugin string
 	// source is the folder of the main package if go run has built the program; empty otherwise.
 	source string
+	// builtBy names the builder of the program, and image is the program's image; both are empty if they are not known.
+	builtBy, image string
 	// last is what a command still has to do when the process exits at once; nil if that is nothing.
 	last atomic.Pointer[func()]
 	// begun: the command line was valid, so later errors are not errors of usage.
@@ -51,13 +57,13 @@ variable, the variable over the configuration file, the file over the default.
 Exit codes:
   0    ok
   1    the run failed, or the configuration has faults
-  2    wrong usage
+  2    wrong usage; plan: there are changes
   3    status: the operator answers, and is not well
   130  interrupted a second time, before an orderly stop was over`
 
 // execute runs the command line and returns the exit code.
 func (p *program) execute(ctx context.Context, args []string) int {
-	said := tame{Writer: p.Err}
+	said := p.terminal(p.Err)
 	if err := p.registry.Err(); err != nil {
 		return report(said, err) // a fault of the program itself
 	}
@@ -67,10 +73,16 @@ func (p *program) execute(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitOK
 	}
+	code := exitUsage
 	if p.begun {
-		return report(said, err)
+		code = report(said, err)
+	} else {
+		reportUsage(said, err, command.CommandPath())
 	}
-	return reportUsage(said, err, command.CommandPath())
+	if code == exitUsage && command.Name() == planName && !errors.Is(err, errChanges) {
+		return exitFailed // 2 says that there are changes
+	}
+	return code
 }
 
 func (p *program) root() *cobra.Command {
@@ -92,7 +104,7 @@ func (p *program) root() *cobra.Command {
 			return nil
 		},
 	}
-	root.AddCommand(p.runCommand(), p.playCommand(), p.sandboxCommand(), p.validateCommand(), p.crdCommand(), p.rbacCommand(), p.bundleCommand(), p.cleanupCommand(), p.statusCommand(), p.whyCommand(), p.treeCommand(), p.pauseCommand(), p.resumeCommand(), p.retryCommand(), p.graphCommand(), p.initCommand(), p.schemaCommand(), p.evalCommand(), p.explainCommand(), p.testCommand(), p.versionCommand())
+	root.AddCommand(p.runCommand(), p.playCommand(), p.planCommand(), p.sandboxCommand(), p.validateCommand(), p.crdCommand(), p.rbacCommand(), p.bundleCommand(), p.cleanupCommand(), p.statusCommand(), p.whyCommand(), p.treeCommand(), p.pauseCommand(), p.resumeCommand(), p.releaseDeletionsCommand(), p.retryCommand(), p.migrateCommand(), p.graphCommand(), p.initCommand(), p.schemaCommand(), p.evalCommand(), p.explainCommand(), p.testCommand(), p.versionCommand())
 	for _, c := range root.Commands() {
 		documentEnv(c.Flags())
 	}
@@ -110,7 +122,7 @@ func (p *program) tame(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "status", "why", "tree":
-			c.SetOut(tame{p.Out, p.colors()})
+			c.SetOut(p.terminal(p.Out))
 		case "pause", "resume", "retry", "cleanup":
 			c.SetOut(tame{Writer: p.Out})
 		}

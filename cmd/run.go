@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
@@ -22,6 +25,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/cluster/crd"
+	"github.com/handwerk-dev/handwerk/engine/cluster/policy"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
@@ -81,31 +85,27 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 		p.adopt(log, verbosity)
 		tuneMemory()
 	}
-	config, namespace, err := p.access(ctx, &f.kube)
+	settings, spans, err := p.settings(ctx, f, op, log)
 	if err != nil {
 		return err
 	}
-	config.UserAgent = userAgent(op.Name)
-	metrics := ops.NewMetrics()
-	pod := lookup(p.Env, "POD_NAME")
-	self := identity(pod)
-	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Namespace: cmp.Or(p.ownNamespace(), namespace), Identity: self, Version: selfVersion().Version})
+	m, err := p.engine(op, settings)
 	if err != nil {
 		return fmt.Errorf("making operator %s: %w", op.Name, err)
 	}
-	secure, err := f.protection(config)
+	secure, err := f.protection(settings.Config)
 	if err != nil {
 		return err
 	}
 	server := ops.NewServer(ops.Settings{
-		HealthAddress: f.health, MetricsAddress: f.metricsAddress(), PprofAddress: f.pprof, Secure: secure,
-		Debug:  ops.DebugSettings{Address: f.debug, Elsewhere: !f.set.Changed(ops.DebugFlag), Debug: m, Operator: op.Name, Process: self},
-		Health: m, Metrics: metrics, Log: log.WithName("http"),
+		HealthAddress: p.healthAddress(f), MetricsAddress: f.metricsAddress(), PprofAddress: f.pprof, Secure: secure,
+		Debug:  ops.DebugSettings{Address: f.debug, Elsewhere: !f.set.Changed(ops.DebugFlag), Debug: m, Operator: op.Name, Process: settings.Identity},
+		Health: m, Metrics: settings.Metrics, Log: log.WithName("http"),
 	})
 	if err := server.Listen(ctx); err != nil {
 		return err
 	}
-	log.Info("starting", "operator", op.Name, "version", selfVersion().Version, "server", config.Host,
+	log.Info("starting", "operator", op.Name, "version", settings.Version, "server", settings.Config.Host,
 		"health", server.HealthAddress(), "metrics", server.MetricsAddress(), "debug", server.DebugAddress(), "pprof", server.PprofAddress())
 	for _, document := range op.Skipped {
 		log.Info("document is skipped: it is no operator's", "document", document)
@@ -113,13 +113,83 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	work := m.Run
 	if f.installs() {
 		set := crd.Settings{Log: log, TakeOver: f.installCRDs == installAll, AllowBreaking: f.allowBreaking}
-		work = p.installing(op, config, set, m.Run)
+		work = p.installing(op, settings.Config, set, m.Run)
 	}
-	if err := serveWhile(klog.NewContext(ctx, log), server.Serve, server.Shutdown, work); err != nil {
+	if err := serveWhile(klog.NewContext(ctx, log), server.Serve, server.Shutdown, spans.around(work)); err != nil {
 		return fmt.Errorf("running operator %s: %w", op.Name, err)
 	}
 	return nil
 }
+
+// settings returns the settings of the engine, and the exporter of its spans. The exporter is nil if nothing is traced.
+func (p *program) settings(ctx context.Context, f *runFlags, op *dsl.Operator, log logr.Logger) (s engine.Settings, spans *exporter, err error) {
+	if err := p.reached(f, op); err != nil {
+		return s, nil, err
+	}
+	config, namespace, err := p.access(ctx, &f.kube)
+	if err != nil {
+		return s, nil, err
+	}
+	config.UserAgent = userAgent(op.Name)
+	metrics, err := p.allMetrics()
+	if err != nil {
+		return s, nil, err
+	}
+	pod := lookup(p.Env, "POD_NAME")
+	s = engine.Settings{
+		Config: config, Log: log, Metrics: metrics, PodName: pod, Namespace: cmp.Or(p.ownNamespace(), namespace), Identity: identity(pod),
+		Version: selfVersion().Version, Webhooks: f.webhooks,
+	}
+	spans, err = newExporter(p.Env, op.Name, log.WithName("trace"))
+	spans.follow(&s)
+	return s, spans, err
+}
+
+// reached reports webhooks and conversions that no API server could reach: outside of a cluster no Service leads to this process.
+func (p *program) reached(f *runFlags, op *dsl.Operator) error {
+	if !op.NeedsWebhooks() || lookup(p.Env, "KUBERNETES_SERVICE_HOST") != "" || f.webhooks != (engine.Webhooks{}) {
+		return nil
+	}
+	var names []string
+	for h, r := range policy.Hooked(op) {
+		names = append(names, r.Name.Resource+"/"+h.ID)
+	}
+	for _, r := range op.Resources() {
+		if r.Converts() {
+			names = append(names, "the conversion of "+r.Name.Resource)
+		}
+	}
+	slices.Sort(names)
+	return fmt.Errorf("serving webhooks: %s cannot be reached from the API server, as this is no Pod: add --webhook-address 127.0.0.1:9443 for an API server on this machine, or --webhook-url", strings.Join(names, ", "))
+}
+
+// allMetrics returns the engine's metrics with the program's own.
+func (p *program) allMetrics() (*ops.Metrics, error) {
+	metrics := ops.NewMetrics()
+	for _, own := range p.metrics {
+		if err := metrics.Registry().Register(own); err != nil {
+			return nil, fmt.Errorf("registering a metric of the program: %w", err)
+		}
+	}
+	return metrics, nil
+}
+
+// healthAddress returns the address of the probes. The kubelet reaches them in a Pod; elsewhere they are for this machine.
+func (p *program) healthAddress(f *runFlags) string {
+	switch {
+	case f.set.Changed(ops.HealthFlag):
+		return f.health
+	case lookup(p.Env, "KUBERNETES_SERVICE_HOST") != "":
+		return podHealth
+	}
+	return localHealth
+}
+
+// The default addresses of the probes.
+const (
+	podHealth   = ":8081"
+	localHealth = "127.0.0.1:8081"
+)
 
 // protection returns how /metrics is protected; nil if it is not. Its requests use separate connections: a standby
 // serves metrics, too, and writes of handlers must not wait for them.

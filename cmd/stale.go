@@ -72,3 +72,19 @@ func differing(at string, a, b any) string {
 	}
 	return at
 }
+
+// crdsBeside returns the CRDs in files of the configuration, or beside it.
+func crdsBeside(paths []string) (out []map[string]any) {
+	for _, file := range source.Beside(paths) {
+		objects, err := source.Objects(file)
+		if err != nil {
+			continue // it may be for another program
+		}
+		for _, o := range objects {
+			if o.GetKind() == "CustomResourceDefinition" {
+				out = append(out, o.Object)
+			}
+		}
+	}
+	return out
+}

@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,5 +148,44 @@ func compareGolden(t *testing.T, name, got string) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestStatusIsWatchedUntilTheEnd holds that status --watch asks again, and on a terminal begins at the top each time.
+func TestStatusIsWatchedUntilTheEnd(t *testing.T) {
+	for name, tt := range map[string]struct {
+		width int
+		want  int
+	}{
+		"on a terminal": {80, 2},
+		"in a pipe":     {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			asked := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if asked++; asked == 3 {
+					stop()
+				}
+				w.Header().Set(ops.OperatorHeader, "foo")
+				if err := json.NewEncoder(w).Encode(status.Status{Operator: "foo", State: status.Working}); err != nil {
+					t.Error(err)
+				}
+			}))
+			defer server.Close()
+			b := newBench(t)
+			b.shows, b.width = func(io.Writer) bool { return tt.width > 0 }, func(io.Writer) int { return tt.width }
+			f := &askFlags{output: asText}
+			f.target.Address = server.Listener.Addr().String()
+			again := make(chan time.Time, 2)
+			again <- time.Time{}
+			again <- time.Time{}
+			if err := b.watchStatus(ctx, f, &b.out, again); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Count(b.out.String(), clearScreen); got != tt.want || strings.Count(b.out.String(), "operator") != 2 {
+				t.Errorf("the screen is cleared %d times, want %d:\n%s", got, tt.want, b.out.String())
+			}
+		})
 	}
 }

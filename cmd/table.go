@@ -17,6 +17,7 @@ const (
 	noColor = ""
 	bold    = "\x1b[1m"
 	red     = "\x1b[31m"
+	green   = "\x1b[32m"
 	yellow  = "\x1b[33m"
 	reset   = "\x1b[0m"
 )

@@ -5,11 +5,13 @@ package cmd
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
@@ -71,11 +73,59 @@ func TestOnlyTheProgramsColorsReachATerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			if n, err := (tame{&out, tt.colors}).Write([]byte(tt.text)); n != len(tt.text) || err != nil {
+			if n, err := (tame{Writer: &out, colors: tt.colors}).Write([]byte(tt.text)); n != len(tt.text) || err != nil {
 				t.Errorf("%d bytes are said to be written of %d: %v", n, len(tt.text), err)
 			}
 			if out.String() != tt.want {
 				t.Errorf("%q is written, want %q", out.String(), tt.want)
+			}
+		})
+	}
+}
+
+func TestLinesFitTheTerminal(t *testing.T) {
+	for name, tt := range map[string]struct {
+		width      int
+		text, want string
+	}{
+		"no terminal has no width":          {0, strings.Repeat("word ", 99), strings.Repeat("word ", 99)},
+		"a short line stays":                {40, "a short line\n", "a short line\n"},
+		"words of a sentence":               {30, "  handler one failed because of something\n", "  handler one failed because\n    of something\n"},
+		"the last column goes on below":     {44, "NAME      STATE    the reason is a long sentence of words\n", "NAME      STATE    the reason is a long\n                   sentence of words\n"},
+		"a last column without room":        {30, "A NAME THAT IS LONG ENOUGH  why it is\n", "A NAME THAT IS LONG ENOUGH\n  why it is\n"},
+		"a word that is too long":           {20, strings.Repeat("x", 30) + " and\n", strings.Repeat("x", 30) + "\n  and\n"},
+		"colors take no room":               {20, red + "0123456789 01234567" + reset + "\n", red + "0123456789 01234567" + reset + "\n"},
+		"wide letters take two columns":     {12, "日本 日本 日本 日本\n", "日本 日本\n  日本 日本\n"},
+		"each line of a text is on its own": {10, "one two three\nfour\n", "one two\n  three\nfour\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, (tame{width: tt.width}).fit(tt.text)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestColorsAreForTerminals holds that validate has colors on a terminal, and never elsewhere.
+func TestColorsAreForTerminals(t *testing.T) {
+	for name, tt := range map[string]struct {
+		terminal bool
+		env      string
+		colors   bool
+	}{
+		"on a terminal":               {true, "", true},
+		"in a pipe":                   {false, "", false},
+		"on a terminal with NO_COLOR": {true, "NO_COLOR=1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for file, want := range map[string]string{"../samples/foo/operator.yaml": green + "ok" + reset, "testdata/crd/faulty.yaml": red + "error:" + reset} {
+				b := standard(t)
+				b.shows, b.Env = func(io.Writer) bool { return tt.terminal }, append(b.Env, tt.env)
+				b.execute(t.Context(), []string{"validate", "--config", file})
+				said := b.out.String() + b.err.String()
+				if strings.Contains(said, want) != tt.colors || strings.Contains(said, "\x1b") != tt.colors {
+					t.Errorf("whether there are colors is %v, want %v:\n%s", !tt.colors, tt.colors, said)
+				}
 			}
 		})
 	}

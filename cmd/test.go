@@ -6,6 +6,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"time"
@@ -71,6 +72,14 @@ failure or more, the exit code is 1.`,
 	return c
 }
 
+// progress returns the terminal for the progress of cases; nil if there is none.
+func (p *program) progress() io.Writer {
+	if p.terminal(p.Err).width > 0 {
+		return p.Err
+	}
+	return nil
+}
+
 // test runs cases and reports what came of them.
 func (p *program) test(ctx context.Context, f *testFlags, paths []string) error {
 	files, err := cases.Find(paths)
@@ -84,11 +93,11 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 	if err != nil {
 		return fmt.Errorf("finding the program: %w", err)
 	}
-	reports, covered, err := test.Run(ctx, test.Settings{Files: files, Pattern: f.pattern, Coverage: f.coverage, Timeout: f.timeout, Program: program, Args: []string{"test", "-"}, Env: p.Env})
+	reports, covered, err := test.Run(ctx, test.Settings{Progress: p.progress(), Files: files, Pattern: f.pattern, Coverage: f.coverage, Timeout: f.timeout, Program: program, Args: []string{"test", "-"}, Env: p.Env})
 	if err != nil {
 		return err
 	}
-	out := tame{Writer: p.Out} // a file of cases may be of somebody else
+	out := p.terminal(p.Out) // a file of cases may be of somebody else
 	also := out
 	if f.output != "text" {
 		also = tame{Writer: p.Err} // the answer has a form of its own
@@ -99,7 +108,7 @@ func (p *program) test(ctx context.Context, f *testFlags, paths []string) error 
 		}
 	}
 	write := map[string]func() error{
-		"text":  func() error { return test.Text(out, reports) },
+		"text":  func() error { return test.Text(out, reports, out.colors) },
 		"json":  func() error { return test.JSON(out, reports) },
 		"junit": func() error { return test.JUnit(out, reports) },
 	}[f.output]

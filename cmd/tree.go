@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -63,16 +64,18 @@ func (p *program) tree(ctx context.Context, f *askFlags, namespace, object strin
 	if err != nil {
 		return fmt.Errorf("finding the tree of %s: %w", object, err)
 	}
+	page := out
 	return f.write(out, found, func() error {
+		var out bytes.Buffer
 		rows := []row{{strings.Fields("OBJECT READY REASON AGE BY"), bold}}
-		table(out, p.colors(), treeRows(rows, found.Root, "", ""))
+		table(&out, p.colors(), treeRows(rows, found.Root, "", ""))
 		for i, what := range found.Unread {
 			if i == 0 {
-				fmt.Fprintln(out, "\nNot read, so children may be missing:")
+				fmt.Fprintln(&out, "\nNot read, so children may be missing:")
 			}
-			fmt.Fprintln(out, "  "+plain.Escaped(what, ""))
+			fmt.Fprintln(&out, "  "+plain.Escaped(what, ""))
 		}
-		return nil
+		return p.people(page, &out)
 	})
 }
 

@@ -26,18 +26,22 @@ type verdict struct {
 	Resources int    `json:"resources,omitempty"`
 	// Handlers counts those of objects and of schedules, Daemons the daemons, and Activities startups, cleanups and
 	// probes.
-	Handlers   int  `json:"handlers,omitempty"`
-	Daemons    int  `json:"daemons,omitempty"`
-	Indexes    int  `json:"indexes,omitempty"`
-	Activities int  `json:"activities,omitempty"`
-	OK         bool `json:"ok"`
+	Handlers   int `json:"handlers,omitempty"`
+	Daemons    int `json:"daemons,omitempty"`
+	Indexes    int `json:"indexes,omitempty"`
+	Activities int `json:"activities,omitempty"`
+	// Rules counts rules about requests.
+	Rules int  `json:"rules,omitempty"`
+	OK    bool `json:"ok"`
 	// Warnings name what could not be checked against the cluster, and what may be unexpected.
 	Warnings []fault `json:"warnings,omitempty"`
 	// Skipped are documents that are not part of an operator.
 	Skipped []string `json:"skipped,omitempty"`
 	// Views are the handlers' views, if they were asked for.
-	Views  []view  `json:"views,omitempty"`
-	Faults []fault `json:"faults"`
+	Views []view `json:"views,omitempty"`
+	// Enforced says of each rule about requests who evaluates it, if that was asked for.
+	Enforced []enforced `json:"enforced,omitempty"`
+	Faults   []fault    `json:"faults"`
 }
 
 // view is the view of a handler: the fields and objects whose changes run it.
@@ -90,8 +94,9 @@ as no leader is elected, is a warning too, and so are handlers that feed each
 other: each sets what the next one looks at, and a CRD in a file beside the
 configuration that is not the one that it describes. With --strict warnings are
 faults, but not those about conditions that a foreign CRD drops, nor accepted
-schemas. With --verbose it reports what each handler looks at, and which ones keep
-their children as they are while their when is false.`,
+schemas. With --verbose it reports what each handler looks at, which ones keep
+their children as they are while their when is false, and whether the API server
+evaluates a rule about requests itself or asks the operator, and why.`,
 		Example: `  operator validate --config operator.yaml
   operator validate --config samples/foo/operator.yaml -o json
   operator validate --config operator.yaml --strict
@@ -138,8 +143,7 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 		return judge(out, op, warnings, views(f, op, err), err)
 	}
 	for _, warning := range warnings.Shown() {
-		fmt.Fprint(p.Err, "warning: ")
-		tellFault(p.Err, warning)
+		tellFault(p.terminal(p.Err), "warning: ", yellow, warning)
 	}
 	if err != nil {
 		return err
@@ -148,7 +152,7 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 	for _, document := range v.Skipped {
 		fmt.Fprintf(p.Err, "skipped: %s (no part of an operator)\n", document)
 	}
-	fmt.Fprintf(out, "operator %s: %s: ok\n", v.Operator, v.contents())
+	fmt.Fprintf(out, "operator %s: %s: %s\n", v.Operator, v.contents(), p.terminal(p.Out).paint(green, "ok"))
 	for _, one := range views(f, op, nil) {
 		fmt.Fprintf(out, "%s: handler %s looks at %s\n", one.Resource, one.Handler, one.LooksAt)
 		if one.Gated {
@@ -156,6 +160,11 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 		}
 		for _, step := range one.GatedSteps {
 			fmt.Fprintf(out, "%s: step %s keeps its children as they are while its when is false (includeWhen would delete them)\n", one.Resource, step)
+		}
+	}
+	if f.verbose {
+		for _, one := range rulesOf(op) {
+			fmt.Fprintln(out, one)
 		}
 	}
 	return nil
@@ -204,6 +213,9 @@ func addOutput(set *pflag.FlagSet, output *string) {
 func judge(w io.Writer, op *dsl.Operator, warnings source.Faults, views []view, err error) error {
 	v := verdictOn(op, err)
 	v.Warnings, v.Views = inJSON(warnings), views
+	if views != nil {
+		v.Enforced = rulesOf(op)
+	}
 	if failed := writeJSON(w, v); failed != nil {
 		return failed
 	}
@@ -235,7 +247,7 @@ func verdictOn(op *dsl.Operator, err error) verdict {
 			v.Handlers++
 		}
 	}
-	v.Indexes = len(op.Indexes())
+	v.Indexes, v.Rules = len(op.Indexes()), len(rulesOf(op))
 	for _, c := range []dsl.Cause{dsl.Startup, dsl.Cleanup, dsl.HealthProbe, dsl.ReadyProbe} {
 		v.Activities += len(op.Activities(c))
 	}
@@ -248,7 +260,7 @@ func (v verdict) contents() string {
 	for _, one := range []struct {
 		n          int
 		name, many string
-	}{{v.Daemons, "daemon", "daemons"}, {v.Indexes, "index", "indexes"}, {v.Activities, "activity", "activities"}} {
+	}{{v.Daemons, "daemon", "daemons"}, {v.Indexes, "index", "indexes"}, {v.Activities, "activity", "activities"}, {v.Rules, "rule", "rules"}} {
 		switch one.n {
 		case 0:
 		case 1:

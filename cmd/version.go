@@ -4,8 +4,10 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"text/tabwriter"
@@ -15,14 +17,17 @@ import (
 
 // version describes how this program was built.
 type version struct {
-	// Version is the version of the main module, "devel" if it was not built from a release.
+	// Version is the version of the main module, "devel" if it was not built from a release. Module is its path.
 	Version string `json:"version"`
+	Module  string `json:"module,omitempty"`
 	// Handwerk is the version of the engine; it differs from Version in a user's own program.
 	Handwerk string `json:"handwerk"`
 	Commit   string `json:"commit,omitempty"`
 	// Time is the time of the commit. Modified: the source had uncommitted changes.
 	Time     string `json:"time,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
+	// BuiltBy names the builder, as in "release workflow"; empty if that is not known.
+	BuiltBy  string `json:"builtBy,omitempty"`
 	Go       string `json:"go"`
 	ClientGo string `json:"clientGo"`
 	Platform string `json:"platform"`
@@ -40,10 +45,12 @@ func (p *program) versionCommand() *cobra.Command {
 		Short: "Print how this program was built",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			v := selfVersion()
+			v.BuiltBy = cmp.Or(p.builtBy, v.BuiltBy)
 			if output == "json" {
-				return writeJSON(c.OutOrStdout(), selfVersion())
+				return writeJSON(c.OutOrStdout(), v)
 			}
-			return selfVersion().write(c.OutOrStdout())
+			return v.write(c.OutOrStdout())
 		},
 	}
 	addOutput(c.Flags(), &output)
@@ -61,9 +68,12 @@ func selfVersion() version {
 }
 
 func versionFrom(info *debug.BuildInfo) version {
-	v := version{Version: info.Main.Version, Go: info.GoVersion, Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := version{Version: info.Main.Version, Module: info.Main.Path, Go: info.GoVersion, Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if v.Version == "" || v.Version == "(devel)" {
 		v.Version = "devel"
+	}
+	if info.Main.Sum != "" {
+		v.BuiltBy = "go install" // a module that go has downloaded has a checksum
 	}
 	v.Handwerk, v.ClientGo = "unknown", "unknown"
 	if info.Main.Path == ownModule {
@@ -93,6 +103,26 @@ func versionFrom(info *debug.BuildInfo) version {
 	return v
 }
 
+// releaseVersion matches the versions of releases. Versions of other commits do not match.
+var releaseVersion = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?$`)
+
+// The images of the program: where releases are, and what make image builds.
+const (
+	releasedImage = "ghcr.io/handwerk-dev/handwerk"
+	localImage    = "handwerk:dev"
+)
+
+// image returns the image of a released version of this program. Other programs and versions have the local one.
+func (v version) image() string {
+	if v.Module == ownModule && releaseVersion.MatchString(v.Version) {
+		return releasedImage + ":" + v.Version
+	}
+	return localImage
+}
+
+// defaultImage returns the image of this program.
+func (p *program) defaultImage() string { return cmp.Or(p.image, selfVersion().image()) }
+
 // write writes a line for each known property.
 func (v version) write(w io.Writer) error {
 	commit := v.Commit
@@ -104,7 +134,7 @@ func (v version) write(w io.Writer) error {
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	for _, row := range [][2]string{
-		{"version", v.Version}, {"handwerk", v.Handwerk}, {"commit", commit},
+		{"version", v.Version}, {"handwerk", v.Handwerk}, {"module", v.Module}, {"commit", commit}, {"built by", v.BuiltBy},
 		{"go", v.Go}, {"client-go", v.ClientGo}, {"platform", v.Platform},
 	} {
 		if row[1] != "" {

@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -101,7 +102,13 @@ func (p *program) why(ctx context.Context, f *whyFlags, q why.Question, out io.W
 	if a.Verdict == "" {
 		a.Judge()
 	}
-	if err := f.write(out, a, func() error { return why.Text(out, a, p.colors()) }); err != nil {
+	if err := f.write(out, a, func() error {
+		var page bytes.Buffer
+		if err := why.Text(&page, a, p.colors()); err != nil {
+			return err
+		}
+		return p.people(out, &page)
+	}); err != nil {
 		return err
 	}
 	if a.Unseen == why.NoObject {

@@ -24,7 +24,7 @@ import (
 // recordedMost is how many recorded children are read.
 const recordedMost = 100
 
-// stored reads what operators have left on the object: their books, and their records of children.
+// stored reads what operators have left on the object: their books, and their inventories.
 func (a *alone) stored(ctx context.Context, o *unstructured.Unstructured) {
 	notes := o.GetAnnotations()
 	for _, key := range slices.Sorted(maps.Keys(notes)) {
@@ -38,7 +38,7 @@ func (a *alone) stored(ctx context.Context, o *unstructured.Unstructured) {
 		case "state":
 			err = a.book(operator, notes[key], o)
 		case "children":
-			err = a.record(ctx, notes[key], o)
+			err = a.inventory(ctx, notes[key], o)
 		}
 		if err != nil {
 			a.out.Unread = append(a.out.Unread, "annotation "+key+": "+err.Error())
@@ -81,15 +81,15 @@ func storedHandler(id string, e progress.Entry) why.Handler {
 	return out
 }
 
-// record says how the children are that an operator has recorded, and which objects its handlers patch.
-func (a *alone) record(ctx context.Context, text string, o *unstructured.Unstructured) error {
-	record, err := ownership.ParseRecord(text, o.GetUID())
-	if err != nil || record == nil {
+// inventory says how the children are that an operator has recorded, and which objects its handlers patch.
+func (a *alone) inventory(ctx context.Context, text string, o *unstructured.Unstructured) error {
+	inventory, err := ownership.ParseInventory(text, o.GetUID())
+	if err != nil || inventory == nil {
 		return err
 	}
-	for i, place := range record.Places() {
+	for i, place := range inventory.Places() {
 		child := why.Child{Kind: place.Kind.Kind, Namespace: place.Namespace, Name: place.Name, By: "record", State: "unseen"}
-		if title, known := record.Title(place); known {
+		if title, known := inventory.Title(place); known {
 			spec, _ := ownership.ParseTitle(title)
 			child.Handler, child.As = spec.Handler, spec.Name
 		}
@@ -98,7 +98,7 @@ func (a *alone) record(ctx context.Context, text string, o *unstructured.Unstruc
 		}
 		a.out.Children = append(a.out.Children, child)
 	}
-	for _, t := range record.Targets() {
+	for _, t := range inventory.Targets() {
 		a.out.Targets = append(a.out.Targets, why.Target{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name, Handler: t.Handler, Entry: t.Key, Manager: t.Manager})
 	}
 	return nil
@@ -114,7 +114,7 @@ func (a *alone) child(ctx context.Context, c *why.Child, place ownership.Place) 
 	live, err := a.objects.Resource(mapping.Resource).Namespace(place.Namespace).Get(ctx, place.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		c.Says = "the record lists it, and it is not there"
+		c.Says = "the inventory lists it, and it is not there"
 	case err != nil:
 		a.unread("child "+place.People(), "get", schema.GroupResource{Group: mapping.Resource.Group, Resource: mapping.Resource.Resource}, place.Namespace, err)
 	default:

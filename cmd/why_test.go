@@ -44,7 +44,7 @@ func stuck() why.Answer {
 		Children: []why.Child{{Kind: "Job", Namespace: "shop", Name: "web", Handler: "app", By: "reference", State: "not ready", Says: "Job shop/web: 0 of 1 ready"}},
 		Machines: []why.Machine{{ID: "life", State: "Pending", Since: at(-time.Hour), Ways: []why.Way{{To: "Done", When: dsl.Clause{What: "when", Text: "self.spec.done"}}}}},
 		Rights:   []string{"may not create jobs.batch (handler foos/app)"},
-		History: []why.Pass{{
+		History: []why.Reconcile{{
 			At: ran.At, Woken: []string{"the object changed"}, Changed: []why.Change{{Path: "spec.size", From: "1", To: "2"}},
 			Attempts: []why.Attempt{{Handler: "app", Run: ran}}, More: 3, Latest: at(-time.Second),
 		}},

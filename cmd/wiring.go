@@ -44,6 +44,8 @@ type parts struct {
 	asks func(io.Reader) bool
 	// shows reports whether the writer is a terminal.
 	shows func(io.Writer) bool
+	// width returns the number of columns of a terminal; zero if it is not known.
+	width func(io.Writer) int
 	// podNamespace is the file with the pod's namespace.
 	podNamespace string
 }
@@ -66,6 +68,7 @@ func realParts() parts {
 		parse:        config.Parse,
 		asks:         func(in io.Reader) bool { return isTerminal(in) },
 		shows:        func(out io.Writer) bool { return isTerminal(out) },
+		width:        terminalWidth,
 		podNamespace: podNamespace,
 	}
 }

@@ -22,7 +22,7 @@ const (
 	// Both are in one namespace, or the owner is cluster-scoped.
 	Owned Ownership = "owned"
 	// Labelled: the child has a label that names the owner. It is for children in other namespaces, and for
-	// cluster-scoped ones. The label counts only for children that the owner's record lists; see
+	// cluster-scoped ones. The label counts only for children that the owner's inventory lists; see
 	// [Operator.ChildrenAnnotation]. The operator deletes these children, so its finalizer holds the owner until
 	// they are gone.
 	Labelled Ownership = "labelled"
@@ -61,7 +61,7 @@ const (
 	// DeleteChild deletes the child. The default.
 	DeleteChild DeletePolicy = "delete"
 	// OrphanChild leaves the child in place and cuts its tie to the owner, so that others may adopt it. The
-	// operator's finalizer holds the owner until that is done, and the owner's record lists the child; see
+	// operator's finalizer holds the owner until that is done, and the owner's inventory lists the child; see
 	// [Operator.ChildrenAnnotation].
 	OrphanChild DeletePolicy = "orphan"
 	// RetainChild leaves the child in place, tied to its owner's name: a new owner of the same kind, namespace and
@@ -189,7 +189,7 @@ func (s ChildSpec) ByReference() bool {
 }
 
 // ByLabel reports whether a label ties the child to its owner. Such a label counts only for children that the
-// owner's record lists; see [Operator.ChildrenAnnotation].
+// owner's inventory lists; see [Operator.ChildrenAnnotation].
 func (s ChildSpec) ByLabel() bool { return !s.ByReference() && s.Ownership != Unowned }
 
 // DesiredChild is a child that is about to be applied.
@@ -208,8 +208,8 @@ type ChildObject struct {
 
 // ChildReader reads the objects that the handled object owns. It is safe for use by several goroutines at once.
 type ChildReader interface {
-	// Missed reports whether objects claim to be children of this object while it has no record at all. Some of
-	// them may be children, and the record was lost; entering the desired children finds out. The error is that
+	// Missed reports whether objects claim to be children of this object while it has no inventory at all. Some of
+	// them may be children, and the inventory was lost; entering the desired children finds out. The error is that
 	// of All.
 	Missed() (bool, error)
 	// Stale reports whether [Children.Apply] would change an existing child, or leaves it for [UpdateOnDelete]. A child
@@ -258,13 +258,13 @@ type Children interface {
 	// [NotOwnedError]. Other errors wrap that of the API machinery, as for an immutable field.
 	//
 	// A child that has a label instead of an owner reference, or that stays when its owner is deleted, is first
-	// entered into its owner's record. That costs one write to the owner, once. The write for the first such child
+	// entered into its owner's inventory. That costs one write to the owner, once. The write for the first such child
 	// also adds the finalizer.
 	Apply(ctx context.Context, desired any, spec ...ChildSpec) (*unstructured.Unstructured, error)
-	// Enter enters children into the owner's record: those that have a label, and those that stay when the owner is
-	// deleted. It needs one request for all of them, where Apply needs one for each, so call it before you apply
-	// many. It sends nothing for children that the record lists already. It skips children that Apply would refuse;
-	// Apply returns the error.
+	// Enter enters labelled children, and children that stay when the owner is deleted, into the owner's inventory. It
+	// needs one request for all of them, where Apply needs one for each, so call it before you apply many. It sends
+	// nothing for children that the inventory lists already. It skips children that Apply would refuse; Apply returns
+	// the error.
 	Enter(ctx context.Context, children ...DesiredChild) error
 	// Remove takes a child of All away as its OnDelete says: it deletes the child, if that still is the same
 	// object, or cuts the tie to the owner. Retained and unowned children stay. While the owner lives, the child
@@ -310,10 +310,10 @@ func (op *Operator) OwnerAnnotation() string { return op.Prefix() + "/owner" }
 // retained child a digest of the owner's name.
 func (op *Operator) OwnerLabel() string { return op.Prefix() + "/owner" }
 
-// ChildrenAnnotation is the key of the owner's record: an annotation on the owner that lists its labelled children,
+// ChildrenAnnotation is the key of the owner's inventory: an annotation on the owner that lists its labelled children,
 // and those that stay when it is deleted. A deletion looks for each of them. Whoever may write a child may change
-// its labels and annotations; only those who may write the owner can change the record. So a label counts only for
-// children that the record lists.
+// its labels and annotations; only those who may write the owner can change the inventory. So a label counts only for
+// children that the inventory lists.
 func (op *Operator) ChildrenAnnotation() string { return op.Prefix() + "/children" }
 
 // Validate reports an unknown word, or a policy that cannot be kept.

@@ -15,9 +15,11 @@ import (
 type Function struct {
 	// Name is the name in configurations, by convention "<operator>.<Function>". Required.
 	Name string
-	// Func is the code of a handler, Daemon that of a daemon. Exactly one of them must be set.
-	Func   Func
-	Daemon DaemonFunc
+	// Func is the code of a handler, Daemon that of a daemon, and Admission that of a rule about requests. Exactly one of them
+	// must be set.
+	Func      Func
+	Daemon    DaemonFunc
+	Admission AdmissionFunc
 	// Doc says in a sentence what the function does. Optional.
 	Doc string
 	// Params is a value of the struct that the parameters decode into, with json tags. They are checked against it

@@ -35,7 +35,8 @@ const (
 	DefaultBackoffMax     = 5 * time.Minute
 )
 
-// Unlimited is the value of Handler.Retries for a handler that is retried until it succeeds.
+// Unlimited is the value of Handler.Retries for a handler that is retried until it succeeds, and of a limit that bounds
+// nothing.
 const Unlimited = -1
 
 // Handler is user code or a stock action, with its properties for the engine.
@@ -54,6 +55,9 @@ type Handler struct {
 	Daemon *Daemon
 	// Machine, when set, makes the handler a state machine. Func is nil then.
 	Machine *Machine
+	// Admission, when set, makes the handler decide about requests before objects are stored. It has no causes, and Func is
+	// nil. See [Resource.Validate].
+	Admission *Admission
 	// Fields, when set, limit the handler's view to these fields: it runs for create and resume when one of them
 	// exists, and for update when one has changed. Fields in status and metadata are allowed, too.
 	Fields []Path

@@ -8,13 +8,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/handwerk-dev/handwerk/dsl/builtin"
+	"github.com/handwerk-dev/handwerk/dsl/kinds"
 )
 
-// ResourceName names a resource as kubectl spells it: plural, version and group. Version is empty
-// for the version that the API server prefers; Group is empty for the core group.
+// ResourceName names a resource: plural, version and group. Version is empty for the version that the API server
+// prefers; Group is empty for the core group.
 type ResourceName struct {
 	Resource, Version, Group string
 }
@@ -27,8 +31,9 @@ func IsIdentifier(text string) bool { return celName.MatchString(text) }
 
 var apiVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// ParseResourceName reads "deployments.v1.apps", "deployments.apps" (the preferred version),
-// "pods.v1" and "pods" (the core group).
+// ParseResourceName reads "deployments.v1.apps", "deployments.apps" (the preferred version), "pods.v1" and "pods". A
+// built-in kind has all its names of kubectl, and without a version needs no group: "deploy", "Deployment" and
+// "deployment.apps" are deployments.apps. No CRD of a cluster can change what a name means.
 func ParseResourceName(text string) (ResourceName, error) {
 	resource, rest, _ := strings.Cut(text, ".")
 	n := ResourceName{Resource: resource}
@@ -38,6 +43,7 @@ func ParseResourceName(text string) (ResourceName, error) {
 	} else {
 		n.Group = rest
 	}
+	n.resolve()
 	if errs := validation.IsDNS1035Label(n.Resource); len(errs) > 0 {
 		return n, fmt.Errorf("reading resource %q: %q is not the plural name of a resource (want lower case, as in deployments.v1.apps)", text, n.Resource)
 	}
@@ -45,6 +51,25 @@ func ParseResourceName(text string) (ResourceName, error) {
 		return n, fmt.Errorf("reading resource %q: %q is not an API group (want plural.version.group, as in deployments.v1.apps)", text, n.Group)
 	}
 	return n, nil
+}
+
+// builtInKinds returns the list of built-in kinds.
+var builtInKinds = sync.OnceValue(func() *kinds.List {
+	known, err := builtin.Open()
+	if err != nil {
+		return &kinds.List{} // names then stay as they are; whatever checks the operator reports the error
+	}
+	return known.List()
+})
+
+// resolve replaces another name of a built-in kind by its plural and its group.
+func (n *ResourceName) resolve() {
+	if !BuiltIn(n.Group) {
+		return
+	}
+	if k, found := builtInKinds().Named(n.Resource, schema.GroupVersion{Group: n.Group, Version: n.Version}); found {
+		n.Resource, n.Group = k.Resource, k.Group
+	}
 }
 
 // UnmarshalText is [ParseResourceName].

@@ -29,7 +29,7 @@ func TestParseNeed(t *testing.T) {
 		"a mistyped verb":       {verbs: "get,wacth", resource: "pods", wrong: `reading need of pods: unknown verb "wacth" (did you mean "watch"?)`},
 		"no verb":               {verbs: "", resource: "pods", wrong: `"" is no verb`},
 		"a comma too many":      {verbs: "get,", resource: "pods", wrong: `"" is no verb`},
-		"a kind for a resource": {verbs: "get", resource: "Pod", wrong: `"Pod" is not the plural name`},
+		"a kind for a resource": {verbs: "get", resource: "Widget", wrong: `"Widget" is not the plural name`},
 		"an empty subresource":  {verbs: "get", resource: "pods/", wrong: `"" is no subresource`},
 	}
 	for name, test := range tests {

@@ -108,6 +108,8 @@ type Settings struct {
 	History *int64
 	// Events says which Events the operator sends. Defaults to EventsWarnings.
 	Events EventsMode
+	// Limits are the limits of all resources without limits of their own, together.
+	Limits Limits
 }
 
 // EventsMode says which Events an operator sends on its own. Events of handlers are always sent.
@@ -119,12 +121,17 @@ const (
 	EventsWarnings EventsMode = "warnings"
 	// EventsChanges: also Events of children that were created or deleted.
 	EventsChanges EventsMode = "changes"
+	// EventsLog: also Events of what handlers log about their object: errors, warnings and lines of level 0.
+	EventsLog EventsMode = "log"
 )
 
 // Choices returns the modes of Events.
 func (EventsMode) Choices() (what string, words []string) {
-	return "mode", []string{string(EventsWarnings), string(EventsChanges)}
+	return "mode", []string{string(EventsWarnings), string(EventsChanges), string(EventsLog)}
 }
+
+// SendsChanges reports whether Events about created and deleted children are sent.
+func (m EventsMode) SendsChanges() bool { return m == EventsChanges || m == EventsLog }
 
 // Defaults.
 const (
@@ -194,8 +201,15 @@ func (op *Operator) PauseConfigMaps() []string {
 	return out
 }
 
+// LimitsConfigMap returns the name of the ConfigMap with the deletions that wait for [Limits], and with the releases
+// by people. It is in the operator's namespace.
+func (op *Operator) LimitsConfigMap() string { return op.Name + "-deletions" }
+
 // DigestKey returns the name of the Secret with the key for digests of Secrets. It is in the operator's namespace.
 func (op *Operator) DigestKey() string { return op.Name + "-key" }
+
+// WebhookSecret returns the name of the Secret with the certificate of the operator's webhooks. It is in the operator's namespace.
+func (op *Operator) WebhookSecret() string { return op.Name + "-webhook" }
 
 // OwnPlace is the place of an object that the operator keeps for itself.
 type OwnPlace struct {
@@ -215,8 +229,10 @@ func (op *Operator) OwnPlaces(namespace string) (out []OwnPlace) {
 		for _, place := range []OwnPlace{
 			{schema.GroupResource{Resource: "configmaps"}, namespace, o.Register(), "register of kinds of children"},
 			{schema.GroupResource{Resource: "configmaps"}, namespace, o.PauseConfigMap(), "pause"},
+			{schema.GroupResource{Resource: "configmaps"}, namespace, o.LimitsConfigMap(), "record of deletions that wait"},
 			{schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, namespace, o.LeaderLock(), "leader's lock"},
 			{schema.GroupResource{Resource: "secrets"}, namespace, o.DigestKey(), "key of digests"},
+			{schema.GroupResource{Resource: "secrets"}, namespace, o.WebhookSecret(), "certificate of webhooks"},
 		} {
 			if !slices.Contains(out, place) {
 				out = append(out, place)

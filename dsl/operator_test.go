@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 		"after names an earlier handler":      {func(r *Resource) { r.OnCreate("h", nothing, After("later")); r.OnCreate("later", nothing) }, "is declared later"},
 		"finalizer options are for deletion":  {func(r *Resource) { r.OnCreate("h", nothing, Release()) }, "onFailure: is only for handlers with cause delete"},
 		"a field path is read":                {func(r *Resource) { r.OnField("spec[0]", "h", nothing) }, "reading field path"},
-		"an owned resource is read":           {func(r *Resource) { r.Owns("Deployment"); r.OnCreate("h", nothing) }, "owns: reading resource"},
+		"an owned resource is read":           {func(r *Resource) { r.Owns("Widget"); r.OnCreate("h", nothing) }, "owns: reading resource"},
 		"a label selector is read":            {func(r *Resource) { r.LabelSelector = "a in"; r.OnCreate("h", nothing) }, "label selector"},
 		"a field selector is read":            {func(r *Resource) { r.FieldSelector = "a~b"; r.OnCreate("h", nothing) }, "field selector"},
 		"a cache profile is known":            {func(r *Resource) { r.Cache = "huge"; r.OnCreate("h", nothing) }, `cache: unknown cache profile "huge"`},

@@ -25,6 +25,8 @@ const (
 	ProbeHandler
 	// SubHandler is a part of another handler; see [Request.Handle].
 	SubHandler
+	// AdmissionHandler decides about requests; see [Resource.Validate].
+	AdmissionHandler
 )
 
 const (
@@ -73,53 +75,53 @@ var (
 // optionTable has the options of handlers. The form of a handler in YAML (package config) has a field for each, and
 // [Handler] has one for each that is not for YAML alone.
 var optionTable = []optionRow{
-	{name: "was", not: noObject | SubHandler, daemon: "is not for daemons, which have no stored state",
+	{name: "was", not: noObject | SubHandler | AdmissionHandler, daemon: "is not for daemons, which have no stored state",
 		given: func(h *Handler) bool { return len(h.Was) > 0 }, check: (*Handler).checkWas},
-	{name: "causes", not: noObject | SubHandler, daemon: "is not for daemons, which run all the time",
+	{name: "causes", not: noObject | SubHandler | AdmissionHandler, daemon: "is not for daemons, which run all the time",
 		given: (*Handler).hasCauses, check: (*Handler).checkCauses},
 	{name: "when", not: noObject, given: func(h *Handler) bool { return h.When != nil }},
 	{name: "let"},
-	{name: "includeWhen", not: noObject},
-	{name: "field", not: noObject, daemon: "is not for daemons, which hear of every change",
+	{name: "includeWhen", not: noObject | AdmissionHandler},
+	{name: "field", not: noObject | AdmissionHandler, daemon: "is not for daemons, which hear of every change",
 		given: func(h *Handler) bool { return len(h.Fields) > 0 }, check: (*Handler).checkField},
 	{name: "labels", not: noObject, given: func(h *Handler) bool { return len(h.Labels) > 0 }, check: (*Handler).checkLabels},
 	{name: "annotations", not: noObject, given: func(h *Handler) bool { return len(h.Annotations) > 0 }, check: (*Handler).checkAnnotations},
-	{name: "retries", not: ProbeHandler, given: func(h *Handler) bool { return h.Retries != Unlimited }},
-	{name: "errors", not: ProbeHandler, daemon: "is not for daemons: an error has them run again, Permanent ends them",
+	{name: "retries", not: ProbeHandler | AdmissionHandler, given: func(h *Handler) bool { return h.Retries != Unlimited }},
+	{name: "errors", not: ProbeHandler | AdmissionHandler, daemon: "is not for daemons: an error has them run again, Permanent ends them",
 		given: func(h *Handler) bool { return h.Errors != "" }},
-	{name: "backoff", not: ProbeHandler, given: func(h *Handler) bool { return h.Backoff != Backoff{} }},
+	{name: "backoff", not: ProbeHandler | AdmissionHandler, given: func(h *Handler) bool { return h.Backoff != Backoff{} }},
 	{name: "timeout", daemon: "is not for daemons, which run as long as they like (want stopWithin for the time to end)",
 		given: func(h *Handler) bool { return h.Timeout != 0 }, check: (*Handler).checkAttempts},
-	{name: "deadline", not: ProbeHandler, daemon: "is not for daemons, which run as long as they like",
+	{name: "deadline", not: ProbeHandler | AdmissionHandler, daemon: "is not for daemons, which run as long as they like",
 		given: func(h *Handler) bool { return h.Deadline != 0 }},
-	{name: "after", not: noObject | SubHandler, daemon: "is not for daemons, which run beside handlers",
+	{name: "after", not: noObject | SubHandler | AdmissionHandler, daemon: "is not for daemons, which run beside handlers",
 		given: func(h *Handler) bool { return len(h.After) > 0 }, check: (*Handler).checkAfter},
-	{name: "finalizer", not: activities | SubHandler, only: &forDeletions,
+	{name: "finalizer", not: activities | SubHandler | AdmissionHandler, only: &forDeletions,
 		given: func(h *Handler) bool { return h.NoFinalizer }},
-	{name: "onFailure", not: activities | SubHandler, only: &forDeletions, daemon: "is not for daemons: a deletion does not wait for one that has ended",
+	{name: "onFailure", not: activities | SubHandler | AdmissionHandler, only: &forDeletions, daemon: "is not for daemons: a deletion does not wait for one that has ended",
 		given: func(h *Handler) bool { return h.Release }, check: (*Handler).checkRelease},
-	{name: "deleted", not: activities | SubHandler, only: &forResumes, daemon: "is not for daemons, which end before their object goes",
+	{name: "deleted", not: activities | SubHandler | AdmissionHandler, only: &forResumes, daemon: "is not for daemons, which end before their object goes",
 		given: func(h *Handler) bool { return h.Deleted }},
-	{name: "reads", not: noObject | SubHandler, given: func(h *Handler) bool { return h.Reads != nil }, check: (*Handler).checkReads},
-	{name: "old", not: noObject, daemon: "is not for daemons, which have no stored state",
+	{name: "reads", not: noObject | SubHandler | AdmissionHandler, given: func(h *Handler) bool { return h.Reads != nil }, check: (*Handler).checkReads},
+	{name: "old", not: noObject | AdmissionHandler, daemon: "is not for daemons, which have no stored state",
 		given: func(h *Handler) bool { return h.NoOld }},
 	{name: "with"},
-	{name: "forEach", not: noObject},
-	{name: "key", not: noObject},
-	{name: "steps", not: activities},
+	{name: "forEach", not: noObject | AdmissionHandler},
+	{name: "key", not: noObject | AdmissionHandler},
+	{name: "steps", not: activities | AdmissionHandler},
 	{name: "needs", check: (*Handler).checkNeeds},
-	{name: "every", not: activities | SubHandler, daemon: "is not for daemons, which run all the time", // also for the other times
+	{name: "every", not: activities | SubHandler | AdmissionHandler, daemon: "is not for daemons, which run all the time", // also for the other times
 		given: func(h *Handler) bool { return h.Timing != nil }, check: (*Handler).checkTiming},
-	{name: "pause", not: activities},
-	{name: "cron", not: activities},
-	{name: "timeZone", not: activities},
-	{name: "idle", not: noObject,
+	{name: "pause", not: activities | AdmissionHandler},
+	{name: "cron", not: activities | AdmissionHandler},
+	{name: "timeZone", not: activities | AdmissionHandler},
+	{name: "idle", not: noObject | AdmissionHandler,
 		given: func(h *Handler) bool { return h.kind() == ScheduleHandler && h.Timing != nil && h.Timing.Idle > 0 }},
-	{name: "at", not: noObject,
+	{name: "at", not: noObject | AdmissionHandler,
 		given: func(h *Handler) bool { return h.kind() == ScheduleHandler && h.AtTime() }},
-	{name: "jitter", not: activities},
-	{name: "runAgainAfter", not: noObject},
-	{name: "initialDelay", not: activities, given: func(h *Handler) bool { return h.Delay != nil }, check: (*Handler).checkDelay},
+	{name: "jitter", not: activities | AdmissionHandler},
+	{name: "runAgainAfter", not: noObject | AdmissionHandler},
+	{name: "initialDelay", not: activities | AdmissionHandler, given: func(h *Handler) bool { return h.Delay != nil }, check: (*Handler).checkDelay},
 }
 
 // OptionsNotFor returns the options, by their keys in YAML, that have no meaning for a kind of handler.
@@ -151,6 +153,8 @@ func (row *optionRow) why(kind HandlerKind, cause Cause) string {
 	switch {
 	case kind == DaemonHandler:
 		return row.daemon
+	case kind == AdmissionHandler:
+		return "is not for admission handlers, which answer a request once"
 	case kind == ScheduleHandler:
 		return "is not for a schedule, which has no one object"
 	case row.not&ActivityHandler == 0:
@@ -164,6 +168,8 @@ func (h *Handler) kind() HandlerKind {
 	switch {
 	case h.Daemon != nil:
 		return DaemonHandler
+	case h.Admission != nil:
+		return AdmissionHandler
 	case h.ResourceWide && h.of != nil:
 		return ScheduleHandler
 	case h.ResourceWide && (h.On(HealthProbe) || h.On(ReadyProbe)):
@@ -190,7 +196,7 @@ func (h *Handler) checkOption(c check, kind HandlerKind, row *optionRow) {
 	case given && row.only != nil && kind != DaemonHandler && len(h.Causes) > 0 && !row.only.met(h):
 		c.unwanted(row.name, "%s", row.only.fault)
 	}
-	if row.check != nil && (c.Resource != nil || !row.bars(kind)) { // the check may need the resource
+	if row.check != nil && (c.Resource != nil && kind != AdmissionHandler || !row.bars(kind)) { // the check may need the resource
 		row.check(h, c)
 	}
 }

@@ -118,6 +118,15 @@ func (p Path) In(tree map[string]any) (value any, found bool) {
 	return at, true
 }
 
+// Pointer returns the path as a JSON pointer (RFC 6901), as in /metadata/labels/example.com~1size.
+func (p Path) Pointer() string {
+	var out strings.Builder
+	for _, step := range p {
+		out.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(step))
+	}
+	return out.String()
+}
+
 // Covers reports whether a change at other changes the value at p: one path is a prefix of the other.
 func (p Path) Covers(other Path) bool {
 	n := min(len(p), len(other))

@@ -78,6 +78,28 @@ func TestParseResourceName(t *testing.T) {
 	}
 }
 
+// TestBuiltInKindsHaveTheNamesOfKubectl holds that other names of built-in kinds become the plural and the group.
+func TestBuiltInKindsHaveTheNamesOfKubectl(t *testing.T) {
+	for text, want := range map[string]string{
+		"deploy": "deployments.apps", "deployments": "deployments.apps", "deployment": "deployments.apps", "Deployment": "deployments.apps",
+		"deploy.apps": "deployments.apps", "Deployment.v1.apps": "deployments.v1.apps", "cm": "configmaps", "Pod.v1": "pods.v1",
+		"ing": "ingresses.networking.k8s.io", "Ingress.v1.networking.k8s.io": "ingresses.v1.networking.k8s.io",
+		"ev": "events", "Event.events.k8s.io": "events.events.k8s.io",
+		// These are no other names: a version names a group, and a CRD's group is not known here.
+		"deployments.v1": "deployments.v1", "deploy.example.com": "deploy.example.com", "widgets": "widgets",
+	} {
+		got, err := ParseResourceName(text)
+		if err != nil || got.String() != want {
+			t.Errorf("ParseResourceName(%q) = %s, %v, want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"Widget", "Deployment.v1", "Deployment.example.com"} {
+		if got, err := ParseResourceName(text); err == nil || !strings.Contains(err.Error(), "is not the plural name of a resource (want lower case, as in deployments.v1.apps)") {
+			t.Errorf("ParseResourceName(%q) = %s, %v, want an error that says what to write", text, got, err)
+		}
+	}
+}
+
 func TestMatch(t *testing.T) {
 	set := map[string]string{"tier": "gold", "empty": ""}
 	for name, tt := range map[string]struct {

@@ -135,8 +135,8 @@ func partOf(tree map[string]any, at []string, sees *shape.Kept) map[string]any {
 	return out
 }
 
-// fieldNotInReads is in a test in the place of a field that the handler does not list in [Reads]. Errors of package
-// unstructured quote it, and panics of conversions and copies name its type.
+// fieldNotInReads replaces, in tests, the value of a field that the handler does not list in [Reads]. If the handler reads
+// the field, the error of package unstructured quotes the value, and the panic of a conversion or copy names this type.
 type fieldNotInReads struct {
 	path Path
 	sees *shape.Kept

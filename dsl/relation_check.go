@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // checkRelations reports relations that cannot be.
@@ -30,6 +31,9 @@ func (r *Resource) checkRelations(c check) {
 			if !slices.ContainsFunc(r.relations[:i], func(other Relation) bool { return other.Name == name }) {
 				c.fault(strings.TrimSuffix(at, "."), "it reads related.%s, which is not declared before it", name)
 			}
+		}
+		if wrong := validation.IsDNS1123Label(relation.Namespace); relation.Namespace != "" && len(wrong) > 0 {
+			c.fault(at+"namespace", "%q is no name of a namespace", relation.Namespace)
 		}
 		if _, err := labels.Parse(relation.LabelSelector); err != nil {
 			c.fault(at+"selector", "want a label selector: %w", err)

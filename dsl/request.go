@@ -120,7 +120,8 @@ func (r *Request) RunAgain(after time.Duration) {
 
 // Result stores a result in status.<id of the handler>, together with the handler's other changes. A map, or a
 // struct, is merged into the existing value, and nil removes keys; any other value replaces it. Result(nil) does
-// nothing. If the schema lacks the field, the API server drops it, and the log says so.
+// nothing. If the schema lacks the field, the API server drops it, and the log says so. The result of a probe stands behind its name in
+// /healthz?verbose or /readyz?verbose.
 func (r *Request) Result(value any) {
 	decoded, err := plain.Value(value)
 	if err != nil {
@@ -165,6 +166,10 @@ type Events interface {
 	// Event sends an Event. Reason is one CamelCase word, the note a sentence, which is formatted as by
 	// fmt.Sprintf.
 	Event(kind EventType, reason, note string, args ...any)
+	// EventAbout is Event about another object, such as a child, in the namespace of that object. The object is a value as [Object] takes
+	// it; one that the API server has returned also has a uid, by which kubectl describe finds the Event. The error says that the
+	// value is no object. The rights of `operator rbac` cover Events in the operator's namespaces.
+	EventAbout(object any, kind EventType, reason, note string, args ...any) error
 }
 
 // Client reads and writes objects other than the handled one. Reads of a resource that the operator watches come

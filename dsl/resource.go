@@ -67,6 +67,11 @@ type Resource struct {
 	// LabelSelector and FieldSelector are sent to the server, in kubectl's form. Objects that they do not select do
 	// not exist for this operator. Empty means everything.
 	LabelSelector, FieldSelector string
+	// NamespaceSelector selects the namespaces in whose objects admission handlers take an interest, in kubectl's form. It is only
+	// for resources without other handlers. Empty means those of the operator's scope.
+	NamespaceSelector string
+	// Limits, when set, are the limits of this resource alone. By default it shares the limits of the operator's settings.
+	Limits *Limits
 	// Ready says whether the engine sets the condition [Ready] of the objects. [Resource.KeepsReady] describes the
 	// default.
 	Ready *bool
@@ -90,8 +95,12 @@ type Resource struct {
 	owns      []ownedKind
 	relations []Relation
 	handlers  []*Handler
-	fault     error
-	wrongOwns []error
+	// admissions are the admission handlers.
+	admissions []*Handler
+	// conversions are for further versions.
+	conversions []Conversion
+	fault       error
+	wrongOwns   []error
 	// describe makes the CRD and finds its faults; see Describe. It runs after the resource has been defined.
 	describe func(*Resource) (crd map[string]any, wrong []*shape.Misfit)
 	wrongCRD []*shape.Misfit
@@ -178,6 +187,11 @@ func (r *Resource) Owned() iter.Seq2[ResourceName, schema.GroupVersionKind] {
 
 // Owner reports whether the resource has kinds of children.
 func (r *Resource) Owner() bool { return len(r.owns) > 0 }
+
+// Deletes reports whether handlers delete children, or run for deletions, so that [Limits] may bound them.
+func (r *Resource) Deletes() bool {
+	return r.Owner() || slices.ContainsFunc(r.handlers, func(h *Handler) bool { return h.On(Delete) })
+}
 
 // Handlers returns the handlers in declared order. The slice is the caller's.
 func (r *Resource) Handlers() []*Handler { return slices.Clone(r.handlers) }
@@ -312,6 +326,10 @@ type Relation struct {
 	Name string
 	// Resource is watched, in the operator's scope.
 	Resource ResourceName
+	// Namespace and Object limit the relation to one namespace and to one name, for every object of the resource. The
+	// operator watches nothing else of Resource for the relation, and needs no other right. Empty means any. Namespace
+	// has no effect on resources without namespaces.
+	Namespace, Object string
 	// LabelSelector is sent to the server, in kubectl's form. Objects that it does not select are not held. Empty
 	// means everything.
 	LabelSelector string

@@ -57,7 +57,7 @@ type Targets interface {
 	// Patch makes the object have some fields, by server-side apply with a field manager of its own for each owner,
 	// handler and key. Fields has apiVersion, kind, metadata.name and the fields to own; the namespace defaults to the
 	// handled object's. Fields that an earlier call set and that this one lacks are given back, and so is an earlier
-	// target. Patch sends no request when the object has the fields and this manager owns them. The owner's record of
+	// target. Patch sends no request when the object has the fields and this manager owns them. The owner's inventory of
 	// children lists the target before the first request, and the operator's finalizer is on the owner by then.
 	//
 	// Patch never creates an object: while it does not exist, the error is one of [Waiting]. It is a

@@ -62,6 +62,7 @@ func (op *Operator) Validate() error {
 		}
 		r.check(of)
 	}
+	op.checkCRDNames(&found)
 	return errors.Join(found...)
 }
 
@@ -107,6 +108,9 @@ func (r *Resource) check(c check) {
 			c.fault(fmt.Sprintf("keep[%d]", i), "must not be empty")
 		}
 	}
+	if r.Limits != nil {
+		r.Limits.Deletions.check(c, "limits.deletions")
+	}
 	r.checkIgnore(c)
 	r.checkReady(c)
 	r.checkRelations(c)
@@ -116,11 +120,14 @@ func (r *Resource) check(c check) {
 		h.check(of, r.handlers[:i])
 	}
 	r.checkOutcomes(c)
+	r.checkAdmissions(c)
+	r.checkConversions(c)
 }
 
-// checkHandled reports a resource without handlers, unless it is one of the operator's own that others read.
+// checkHandled reports a resource without handlers, unless it has admission handlers, or is one of the operator's own that others
+// read.
 func (r *Resource) checkHandled(c check) {
-	if len(r.handlers) == 0 && (r.CRD == nil || !r.op.reads(r)) {
+	if len(r.handlers)+len(r.admissions) == 0 && (r.CRD == nil || !r.op.reads(r)) {
 		c.note(Fault{Lacks: "schedule"}, "handlers", "want at least one%s", r.elsewhere())
 	}
 }

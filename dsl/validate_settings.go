@@ -18,6 +18,7 @@ func (s *Settings) check(c check) {
 		c.fault("settings", "no time and no number must be negative")
 	}
 	c.choice("settings.events", string(cmp.Or(s.Events, EventsWarnings)), s.Events)
+	s.Limits.Deletions.check(c, "settings.limits.deletions")
 	s.LeaderElection.check(c)
 }
 

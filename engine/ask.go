@@ -34,7 +34,7 @@ func (e *Engine) Ask(ctx context.Context, question string, values url.Values) (a
 	return nil, apierrors.NewBadRequest(fmt.Sprintf("unknown question %q (want status or why)", question))
 }
 
-// status is the process at this moment.
+// status returns the state of the process.
 func (e *Engine) status() *status.Status {
 	election := e.op.Settings.LeaderElection
 	out := &status.Status{
@@ -59,16 +59,16 @@ func (e *Engine) status() *status.Status {
 	return out
 }
 
-// status is the resource at this moment.
+// status returns the state of the resource.
 func (r *resource) status() status.Resource {
 	of := r.report()
 	out := status.Resource{Feed: statusOf(r.name, of.Own), Queue: r.queueStatus(), Standing: map[string]int{}}
 	of.EachOtherSource(func(what, name string, f *source.Source) { out.Feeds = append(out.Feeds, statusOf(what+name, f)) })
-	out.Parked, out.Looping = r.box.Held()
-	for how, n := range r.box.Standings() {
+	out.Parked, out.Looping = r.inbox.Held()
+	for how, n := range r.inbox.Standings() {
 		out.Standing[string(how)] = n
 	}
-	for _, s := range r.box.Standers(standersMost) {
+	for _, s := range r.inbox.Unready(mostUnready) {
 		for _, one := range s.Oldest {
 			o := status.Object{Name: one.Object, Standing: string(s.Standing), Since: one.Since}
 			for _, open := range one.Open {
@@ -80,15 +80,15 @@ func (r *resource) status() status.Resource {
 	for _, d := range r.daemons.Counts() {
 		out.Daemons = append(out.Daemons, status.Daemons{Handler: d.Handler, Running: d.Running, Late: d.Late})
 	}
-	for _, s := range r.site.Machines.Stats() {
+	for _, s := range r.controller.Machines.Stats() {
 		out.States = append(out.States, status.InState{Machine: s.Machine, State: s.State, Objects: s.Objects, Oldest: moment(s.Oldest)})
 	}
 	return out
 }
 
-// queueStatus is the queue of the resource at this moment.
+// queueStatus returns the state of the resource's queue.
 func (r *resource) queueStatus() status.Queue {
-	s := r.box.Queue()
+	s := r.inbox.Queue()
 	out := status.Queue{Workers: r.workers(), Working: s.Working, Longest: moment(s.Longest), Waiting: map[string]int{}, Oldest: moment(s.Oldest), Later: s.Later}
 	for class, n := range s.Waiting {
 		out.Waiting[class.String()] = n
@@ -104,7 +104,7 @@ func statusOf(name string, f *source.Source) status.Feed {
 	}
 }
 
-// moment is a time for an answer, nil if there is none.
+// moment returns a time for an answer, nil for zero.
 func moment(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil

@@ -19,6 +19,7 @@ import (
 func TestNothingWaitsForWhatIsGone(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{"children that come and go": {
 		Operator: func(foo *dsl.Resource, j *kit.Journal) {
+			foo.Limits = &dsl.Limits{Deletions: dsl.DeletionLimits{PerMinute: dsl.Unlimited, Share: dsl.Unlimited}}
 			foo.Owns(scene.ConfigMaps)
 			foo.OnReconcile("sweep", j.Note("sweep", func(c context.Context, r *dsl.Request) error {
 				list, err := r.Children.List(scene.ConfigMaps)

@@ -15,17 +15,18 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cache/watch"
 )
 
-// Packages below call the engine through small interfaces. Their methods are not those of [Engine], because that type is exported.
+// Packages below call the engine through small interfaces. Small types implement them, because the type [Engine] is
+// exported.
 
 // listener implements [watch.Listener].
 type listener struct{ engine *Engine }
 
-// VersionsWentBack is called when the API server was restored: the register may have changed, and the versions of own writes may be
-// those of other writes now.
+// VersionsWentBack handles a restored API server: the register may have changed, and versions of own writes may now
+// belong to other writes.
 func (l listener) VersionsWentBack() {
 	l.engine.register.Doubt()
 	for r := range l.engine.resources.All {
-		r.box.ForgetEchoes()
+		r.inbox.ForgetEchoes()
 	}
 }
 
@@ -40,10 +41,10 @@ func (o feedOwner) Feeds() (out []*source.Source) {
 	return append(out, o.engine.indexes.Feeds()...)
 }
 
-// ScopeChanged is called when rights are needed in other namespaces.
+// ScopeChanged asks for the rights in namespaces that the scope has now.
 func (o feedOwner) ScopeChanged() { o.engine.access.Wake() }
 
-// CRDSeen takes an event of a CRD: the schema may have changed.
+// CRDSeen handles an event of a CRD: the schema may have changed.
 func (o feedOwner) CRDSeen(ev watch.Event) {
 	for r := range o.engine.resources.All {
 		if !ev.Initial && r.own.Resource().GVR.GroupResource().String() == ev.Key.Name {
@@ -57,7 +58,7 @@ func (o feedOwner) CRDSeen(ev watch.Event) {
 // accessOwner implements [access.Owner] and [preflight.Operator].
 type accessOwner struct{ engine *Engine }
 
-// Resources returns the resources that are worked on.
+// Resources returns the resources that the operator works on.
 func (o accessOwner) Resources() []*dsl.Resource {
 	out := []*dsl.Resource{}
 	for r := range o.engine.resources.All {
@@ -76,21 +77,21 @@ func (o accessOwner) Namespaces() (names []string, known bool) {
 	return names, true
 }
 
-// Given is called when a right is given: requests that were refused are sent again.
+// Given handles a new right: requests that failed for it are sent again.
 func (o accessOwner) Given() {
 	o.engine.register.Granted()
 	for r := range o.engine.resources.All {
-		r.box.Grant()
+		r.inbox.Grant()
 	}
 }
 
 // leadership implements [transport.Leadership]. The elector is made after the clients that ask it.
 type leadership struct{ engine *Engine }
 
-// Sure is the fence: whether writes may leave the process. While that is in doubt, it waits.
+// Sure reports whether this process may write, as a fence does. It waits while that is in doubt.
 func (l leadership) Sure(ctx context.Context) bool { return l.engine.elector.Sure(ctx) }
 
-// Conflict is called after a conflict of a write.
+// Conflict tells the elector that a write conflicted.
 func (l leadership) Conflict(ctx context.Context) { l.engine.elector.Conflict(ctx) }
 
 // lookups answers the questions of a resource's tombstones; see [tombstone.Resource].

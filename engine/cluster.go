@@ -38,21 +38,21 @@ func (e *Engine) connect() error {
 		LeaderElection: election, Earlier: e.names.locks(), Scope: scopeOf(e.op), Identity: e.settings.Identity, PodName: e.settings.PodName,
 		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: transport.Quiet(e.log, e.faults), Metrics: e.metrics,
 	})
-	e.metrics.Leader(election.Name, false) // a process that never leads says so, too
+	e.metrics.Leader(election.Name, false) // a process that never leads has the metric, too
 	return err
 }
 
-// scopeOf is the operator's scope as its lock has it.
+// scopeOf returns the operator's scope in the form of its lock.
 func scopeOf(op *dsl.Operator) leader.Scope {
 	return leader.Scope{Key: op.ScopeAnnotation(), Text: source.Text(op.Scope), Overlaps: func(text string) bool {
 		return source.ScopesOverlap(op.Scope, source.FromText(text))
 	}}
 }
 
-// serverBack is called when the API server answers again after an outage: what waits for it does not wait for its back-off.
+// serverBack handles the end of an outage of the API server: waiting requests are sent at once, without their back-off.
 func (e *Engine) serverBack() {
 	for r := range e.resources.All {
-		r.box.Grant()
+		r.inbox.Grant()
 	}
 	e.watches.Hurry()
 	for _, f := range e.feeds.All() {
@@ -63,7 +63,7 @@ func (e *Engine) serverBack() {
 	e.recheck.Wake()
 }
 
-// newFeeds prepares what makes the feeds.
+// newFeeds returns the factory of sources.
 func (e *Engine) newFeeds() *source.Factory {
 	form := cached.Form{Made: e.op.AppliedAnnotation(), Own: strings.Join(e.names.managers(), ",")}
 	stores := func(r *dsl.Resource) bool { return slices.ContainsFunc(r.Handlers(), (*dsl.Handler).Stores) }
@@ -76,7 +76,7 @@ func (e *Engine) newFeeds() *source.Factory {
 	})
 }
 
-// watchChanged is called when an informer's state has changed: perhaps what it watches has come.
+// watchChanged handles a change of an informer's state: awaited objects may have come.
 func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	e.feeds.WatchChanged(src.GVR)
 	e.pauses.watchChanged(src, state)
@@ -85,7 +85,7 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	}
 	for r := range e.resources.All {
 		if state.Blind {
-			r.box.WakeAll()
+			r.inbox.WakeAll()
 		}
 		if state.Synced {
 			r.related.Listed(src.GVR)
@@ -95,8 +95,8 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	e.recheck.Wake()
 }
 
-// checked yields the served resources that expressions name and that can be checked, by the names
-// that the operator has for them.
+// checked yields the served resources that expressions name and whose schemas can be checked, by the names that the
+// operator uses.
 func (e *Engine) checked(yield func(dsl.ResourceName, discovery.Resource) bool) {
 	feeds := e.indexes.Feeds()
 	for r := range e.resources.All {
@@ -111,7 +111,7 @@ func (e *Engine) checked(yield func(dsl.ResourceName, discovery.Resource) bool) 
 	}
 }
 
-// newAccess prepares what asks for the rights that feeds do not ask for themselves.
+// newAccess returns the monitor of rights, also for rights that sources do not check themselves.
 func (e *Engine) newAccess() *access.Monitor {
 	return access.New(access.Settings{
 		Operator: e.op, Owner: accessOwner{e}, Namespace: e.settings.Namespace, Catalog: e.catalog, Reviews: e.clients.Kubernetes.AuthenticationV1(), Log: e.log,

@@ -16,28 +16,28 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cache/source"
 )
 
-// stuck is how long handlers have, after the grace period, that do not heed the end of their context.
+// stuck is how long handlers may run after the grace period if they ignore the end of their context.
 const stuck = 5 * time.Second
 
-// controller is one resource at work.
+// controller serves one resource.
 type controller interface {
-	// Feeds are what brings its objects in.
+	// Feeds returns the sources of its objects.
 	Feeds() []*source.Source
-	// Begin begins a term and returns how many workers there are to be. Each calls work, which returns after End, or
-	// after ctx has ended, as soon as the handlers do that run.
+	// Begin begins a term, and returns the number of workers and their function. The function returns after End, or
+	// after the end of ctx, once running handlers have returned.
 	Begin() (workers int, work func(ctx context.Context))
-	// End has the workers take no key any more. It does no harm outside of a term.
+	// End stops the workers from taking keys. It has no effect outside of a term.
 	End()
-	// Busy names the handlers that run at this moment.
+	// Busy returns the names of running handlers.
 	Busy() []string
 }
 
-// controllers are the resources that an engine works on. Their feeds always run, their workers only in the terms in
-// which the process leads. The zero value has none. After Run the methods may be called by any number of goroutines.
+// controllers serve the resources of an engine. Their sources always run; their workers run only in terms of leadership.
+// The zero value is empty. After Run the methods are safe for concurrent use.
 type controllers[R controller] struct {
 	// resources do not change after Run.
 	resources []R
-	// life is the context of feeds, nil before Run.
+	// life is the context of the sources, nil before Run.
 	life             context.Context
 	feeding, working sync.WaitGroup
 
@@ -52,7 +52,7 @@ func (r *controllers[R]) All(yield func(R) bool) { slices.Values(r.resources)(yi
 // Add adds a resource. It must not be called after Run.
 func (r *controllers[R]) Add(resource R) { r.resources = append(r.resources, resource) }
 
-// Run has the feeds of all resources run until ctx ends, and returns at once. Wait waits for their end.
+// Run runs the sources of all resources until ctx ends. It returns at once; Wait waits for their end.
 func (r *controllers[R]) Run(ctx context.Context) {
 	r.life = ctx
 	for _, resource := range r.resources {
@@ -62,14 +62,13 @@ func (r *controllers[R]) Run(ctx context.Context) {
 	}
 }
 
-// Wait waits until all feeds have ended.
+// Wait waits until all sources have ended.
 func (r *controllers[R]) Wait() { r.feeding.Wait() }
 
-// Settled waits until the feeds of all resources run or are known to be at fault, or until ctx ends. It must not be
-// called before Run was.
+// Settled waits until the sources of all resources run or have failed, or until ctx ends. It must be called after Run.
 func (r *controllers[R]) Settled(ctx context.Context) { r.settled(ctx) }
 
-// settled waits like Settled, and returns for each resource whether its feeds have settled.
+// settled waits like Settled, and returns for each resource whether its sources have settled.
 func (r *controllers[R]) settled(ctx context.Context) (out []bool) {
 	for _, resource := range r.resources {
 		out = append(out, r.hasSettled(ctx, resource))
@@ -92,20 +91,19 @@ func (r *controllers[R]) hasSettled(ctx context.Context, resource R) bool {
 
 // term configures a term.
 type term struct {
-	// grace is how long handlers have when the process is asked to stop.
+	// grace is the time for handlers when the process is asked to stop.
 	grace time.Duration
-	// indexes are what handlers read; the term begins once they can.
+	// indexes are ready before the term begins, because handlers read them.
 	indexes interface{ Settled(context.Context) }
-	// phase is that of the process.
+	// phase is the phase of the process.
 	phase *phase
 	log   logr.Logger
 }
 
-// Work works once all feeds have settled, until ctx ends, with the grace period for handlers, or until leads ends by the
-// loss of leadership, without; also when that happens in the grace period. The error names handlers that did not
-// end in time.
+// Work runs the workers once all sources have settled. If ctx ends, handlers have the grace period. If leads ends by a
+// loss of leadership, they have none, also during a grace period. The error names handlers that did not end in time.
 func (r *controllers[R]) Work(ctx, leads context.Context, t term) error {
-	// Requests that are cut off by a loss fail as cancelled ones do, which are not logged.
+	// After a loss of leadership, requests fail as cancelled ones do, which are not logged.
 	work, cancel := context.WithCancel(context.WithoutCancel(leads))
 	defer cancel()
 	defer context.AfterFunc(leads, cancel)()
@@ -113,7 +111,7 @@ func (r *controllers[R]) Work(ctx, leads context.Context, t term) error {
 	defer context.AfterFunc(ctx, stop)()
 	defer stop()
 	t.indexes.Settled(both)
-	settled := r.settled(both) // so that the first passes find children in the cache
+	settled := r.settled(both) // so that the first reconciles find children in the cache
 	if both.Err() != nil {
 		return nil
 	}
@@ -139,8 +137,7 @@ func (r *controllers[R]) Work(ctx, leads context.Context, t term) error {
 	return nil
 }
 
-// begin has the workers work until ctx ends: at once for those resources whose feeds have settled, for others when they
-// have.
+// begin starts the workers of resources whose sources have settled. Others follow when theirs have.
 func (r *controllers[R]) begin(ctx context.Context, settled []bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +151,7 @@ func (r *controllers[R]) begin(ctx context.Context, settled []bool) {
 	}
 }
 
-// join has a resource take part in a term that lasts, once its feeds have settled.
+// join starts a resource in a running term, once its sources have settled.
 func (r *controllers[R]) join(term context.Context, resource R) {
 	if !r.hasSettled(term, resource) {
 		return
@@ -174,7 +171,7 @@ func (r *controllers[R]) start(ctx context.Context, resource R) {
 	}
 }
 
-// end has no key taken any more.
+// end stops workers from taking keys.
 func (r *controllers[R]) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +181,7 @@ func (r *controllers[R]) end() {
 	}
 }
 
-// idle returns a channel that is closed when no worker is left.
+// idle returns a channel that is closed when all workers have ended.
 func (r *controllers[R]) idle() <-chan struct{} {
 	out := make(chan struct{})
 	go func() {
@@ -194,7 +191,7 @@ func (r *controllers[R]) idle() <-chan struct{} {
 	return out
 }
 
-// wait waits until done is closed, ctx has ended or the time is over, and reports whether it was the first.
+// wait waits until done is closed, ctx ends or the time is over. It reports whether done was closed.
 func wait(ctx context.Context, done <-chan struct{}, most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()

@@ -27,7 +27,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/daemon"
 )
 
-// newDaemons prepares the daemons of a resource.
+// newDaemons returns the manager of a resource's daemons.
 func (r *resource) newDaemons(s *reconcile.Controller) *daemon.Manager {
 	e := r.engine
 	var handlers []*dsl.Handler
@@ -41,65 +41,65 @@ func (r *resource) newDaemons(s *reconcile.Controller) *daemon.Manager {
 	})
 }
 
-// daemonHost is what daemons of a resource need of the process; see [daemon.Host].
+// daemonHost implements [daemon.Host].
 type daemonHost struct {
-	resource *resource
-	site     *reconcile.Controller
+	resource   *resource
+	controller *reconcile.Controller
 }
 
-// Shown returns an object as the cache shows it.
+// Shown returns a written object in the form of the cache.
 func (h daemonHost) Shown(o *unstructured.Unstructured) *unstructured.Unstructured {
-	return h.site.Writer.Shown(o)
+	return h.controller.Writer.Shown(o)
 }
 
-// View returns a digest of what a daemon looks at.
+// View returns a digest of a daemon's view of an object.
 func (h daemonHost) View(of *dsl.Handler, o *unstructured.Unstructured) string {
-	return progress.NewLook(o.Object).Digest(h.site.Rules.Daemon(of).View)
+	return progress.NewLook(o.Object).Digest(h.controller.Rules.Daemon(of).View)
 }
 
-// Look has a reconcile look at an object.
-func (h daemonHost) Look(key cache.ObjectName) { h.resource.box.Look(key) }
+// Look queues an object for a reconcile.
+func (h daemonHost) Look(key cache.ObjectName) { h.resource.inbox.Look(key) }
 
-// Held is the fence.
+// Held reports whether this process may write.
 func (h daemonHost) Held(ctx context.Context) bool { return h.resource.Held(ctx) }
 
 // Logged reports whether one line of the log stands for all errors of this kind.
 func (h daemonHost) Logged(err error) bool { return h.resource.Logged(err) }
 
-// OnEvent takes an event of the resource's own objects.
+// OnEvent handles an event of the resource's own objects.
 func (r *resource) OnEvent(ev watch.Event) {
 	r.engine.indexes.Shown(r.own, ev)
 	if r.engine.server.own.has(r.own.Resource().GVR.GroupResource(), ev.Key) {
-		return // what the operator keeps for itself is handled by no handler
+		return // no handler gets objects that the operator keeps for itself
 	}
-	r.box.Seen(ev)
+	r.inbox.Seen(ev)
 	r.daemons.Seen(ev)
 }
 
-// Grant implements [feed.Handler].
-func (r *resource) Grant() { r.box.Grant() }
+// Grant implements [source.Handler].
+func (r *resource) Grant() { r.inbox.Grant() }
 
-// Equip gives a run of a daemon what it reads and acts with.
+// Equip adds children, indexes, Events and a client to the request of a daemon's run.
 func (h daemonHost) Equip(run daemon.Run, to *dsl.DaemonRequest) {
 	r := h.resource
 	e := r.engine
 	to.Kept = r.spec.Kept()
-	if sees := h.site.Rules.Daemon(run.Handler).Sees; sees != nil {
-		to.Kept, to.Object, to.Live = sees, dsl.Shown(to.Object, sees), sighted{to.Live, sees}
+	if sees := h.controller.Rules.Daemon(run.Handler).Sees; sees != nil {
+		to.Kept, to.Object, to.Live = sees, dsl.Shown(to.Object, sees), limitedLive{to.Live, sees}
 	}
 	to.Children = children.Children{Family: r.family, Key: run.Key, Owner: run.Daemon, Log: run.Log}
 	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span)
 	to.Client = e.others.For(run.Span, daemonWrites{r, run.Log})
 }
 
-// sighted is what a daemon knows of its object, limited to the parts that it sees.
-type sighted struct {
+// limitedLive limits a daemon's view of its object to the fields that it declares.
+type limitedLive struct {
 	dsl.Live
 	sees *shape.Kept
 }
 
-// Current returns these parts.
-func (s sighted) Current() *unstructured.Unstructured { return dsl.Shown(s.Live.Current(), s.sees) }
+// Current returns these fields.
+func (s limitedLive) Current() *unstructured.Unstructured { return dsl.Shown(s.Live.Current(), s.sees) }
 
 // daemonWrites notes what a daemon writes with its client.
 type daemonWrites struct {
@@ -108,9 +108,9 @@ type daemonWrites struct {
 }
 
 // Wrote notes a write.
-func (d daemonWrites) Wrote(deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+func (d daemonWrites) Wrote(operation apply.Operation, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	d.r.Announce(inbox.Key{}, gvr, o)
-	d.say(deed, ownership.PlaceOf(o).People())
+	d.say(operation, ownership.PlaceOf(o).People())
 }
 
 // Deleted notes a deletion.
@@ -118,14 +118,15 @@ func (d daemonWrites) Deleted(kind string, _ schema.GroupVersionResource, key ca
 	d.say(apply.Deleted, kind+" "+key.String())
 }
 
-func (d daemonWrites) say(deed apply.Deed, what string) {
+func (d daemonWrites) say(operation apply.Operation, what string) {
 	d.r.engine.metrics.Written(d.r.name, ops.Other)
-	d.log.Info(string(deed) + " " + what)
+	d.log.Info(string(operation) + " " + what)
 }
 
-// Send sends what a daemon wants of its object, on the way of what handlers want. Reconciles wait until the cache shows it.
+// Send sends a daemon's changes of its object, as handlers' changes are sent. Reconciles wait until the cache shows the
+// write.
 func (h daemonHost) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent, err error) {
-	r, writer := h.resource, h.site.Writer
+	r, writer := h.resource, h.controller.Writer
 	wants, err := writer.Conditions.Offered(ctx, w.Patch, nil)
 	if err != nil {
 		return sent, err
@@ -156,11 +157,11 @@ func (h daemonHost) Send(ctx context.Context, w daemon.Write) (sent daemon.Sent,
 	return sent, err
 }
 
-// wrote counts a write to an object of the resource that no reconcile has made, and has the next reconcile over it wait for it.
+// wrote counts a write that no reconcile has made, and makes the object's next reconcile wait for its event.
 func (r *resource) wrote(result patch.Result) {
 	r.engine.metrics.Wrote(r.name, result.Status, result.Whole)
 	if o := result.Object; result.Status || result.Whole {
-		r.box.Expect(inbox.Write{Cache: r.own, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
+		r.inbox.Expect(inbox.Write{Cache: r.own, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
 		r.Announce(cache.MetaObjectToName(o), r.own.Resource().GVR, o)
 	}
 }

@@ -5,14 +5,15 @@
 //
 // # The way of an event
 //
-//	watch → key → queue → worker → reconcile: read, observe, plan, run handlers, settle, write once → next due time
+// watch → key → queue → worker → reconcile: read, observe, decide, run handlers, settle, write once → next due time
 //
-// An informer callback reduces the event to a key and a hint (package watch), which the inbox keeps for the next reconcile;
-// the queue keeps keys apart and in order. A worker takes the key, and package reconcile does the rest: [reconcile.Controller.Run] reads the
-// object from the cache once, moves what the operator has left there under an earlier name, and opens its progress ([progress.Ledger]).
-// It finds out what has come up (observe.go). It decides for each handler in its order (decide.go) and runs it when it is due
-// (attempt.go). It turns outcomes into what is to be stored (settle.go), writes that once (write.go), and remembers it
-// (remember.go). This package wires: it makes a [reconcile.Controller] for each resource.
+// An informer callback reduces the event to a key and a hint (package watch), and the inbox keeps it for the next
+// reconcile. The queue keeps keys apart and in order. A worker takes the key and calls [reconcile.Controller.Reconcile].
+// That reads the object from the cache once, moves the operator's marks under earlier names, and opens the object's
+// progress ([progress.Session]). It finds the triggers (observe.go). It decides for each handler in its order
+// (decide.go), and runs it when it is due (attempt.go). It turns outcomes into stored progress (settle.go), writes once
+// (write.go), and remembers the result (finish.go). This package wires: it makes a [reconcile.Controller] for each
+// resource.
 //
 // # The laws
 //

@@ -32,31 +32,36 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/observe/trace"
 	"github.com/handwerk-dev/handwerk/engine/operate/activity"
 	"github.com/handwerk-dev/handwerk/engine/operate/preflight"
 	"github.com/handwerk-dev/handwerk/engine/reconcile"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/history"
 )
 
-// Settings are what an engine needs to run an operator.
+// Settings are the settings of an engine.
 type Settings struct {
 	// Config reaches the API server. Required.
 	Config *rest.Config
-	// Log gets everything the engine has to say. The zero value discards it.
+	// Log gets all messages of the engine. The zero value discards them.
 	Log logr.Logger
 	// Metrics count what happens. Nil means new ones that are not served.
 	Metrics *ops.Metrics
 	// PodName is the name of this process's pod. Required for LeaderLife.
 	PodName string
-	// Namespace is that of this process's pod. The operator's register is there, or where the leader's lock is.
+	// Namespace is the namespace of this process's pod. The operator's register is there, or in the namespace of the
+	// leader's lock.
 	Namespace string
-	// Identity names this process in the leader's lock. Defaults to the host name and a random
-	// part.
+	// Identity names this process in the leader's lock. Defaults to the host name and a random part.
 	Identity string
-	// Version is that of the program, for people who ask for the status.
+	// Version is the version of the program, for people who ask for the status.
 	Version string
+	// Tracer gets a span for each reconcile and each attempt of a handler; trace.Transport adds requests. Nil means none.
+	Tracer trace.Tracer
+	// Webhooks say how the API server reaches this process; see [Webhooks].
+	Webhooks Webhooks
 	// Missed, for tests, is called for each field of an object that a handler reads and does not list in dsl.Reads. The
-	// field is empty if it is not known. Nil means that handlers do not find such fields.
+	// field is empty if it is unknown. If Missed is nil, handlers do not see such fields.
 	Missed func(resource, handler, field string)
 }
 
@@ -87,22 +92,24 @@ type Engine struct {
 	key     *prune.Key
 	renamer *patch.Renamer
 	trail   *breaker.Trail
-	// budget is the memory that passes share, and history has the last reconciles over each object.
+	// budget is the memory that reconciles share. history has the last reconciles over each object.
 	budget  *children.Budget
 	history *history.Store
-	// pauses knows what is paused.
+	// pauses knows what is paused. limits bound the deletions.
 	pauses *pauses
-	memo   dsl.Memo
-	others reconcile.ClientSettings
-	hooks  *activity.Hooks
-	// ending are the namespaces that refuse requests because they are being deleted.
+	limits *deletionLimits
+	// requests are the admission handlers.
+	requests *requests
+	memo     dsl.Memo
+	others   reconcile.ClientSettings
+	hooks    *activity.Hooks
+	// ending are the namespaces that reject requests because they are being deleted.
 	ending notfound.Namespaces
 	// made is when the engine was made.
 	made time.Time
 }
 
-// New prepares an engine. It sends no requests yet. The error says what is wrong with the operator
-// or with the settings.
+// New returns an engine. It sends no requests. The error is about the operator or the settings.
 func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	s.Namespace = cmp.Or(op.Settings.LeaderElection.Namespace, s.Namespace)
 	if err := op.Validate(); err != nil {
@@ -123,6 +130,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Caching, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Listener: listener{e}, Outages: e.outages})
 	e.feeds = e.newFeeds()
 	e.pauses.watchNamespaces()
+	e.limits = newDeletionLimits(e)
 	e.indexes = index.New(index.Settings{Indexes: op.Indexes(), Feeds: e.feeds, Log: e.log})
 	e.access = e.newAccess()
 	e.faults.access = e.access
@@ -138,7 +146,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Metrics: e.metrics, Access: e.access, Ending: &e.ending,
 	})
-	e.hooks = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.elector.Sure, Clients: &e.others, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Grace: e.grace()})
+	e.hooks = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.elector.Sure, Clients: &e.others, Indexes: e.indexes.Live(), Unwatched: index.Unwatched{}, Events: e.events, Grace: e.grace()})
 	e.recheck = preflight.NewRecheck(accessOwner{e}, e.op.Indexes(), e.catalog, e.checked, e.log)
 	for _, spec := range op.Handled() {
 		e.resources.Add(newResource(e, spec))
@@ -146,19 +154,24 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		e.access.Wake()
 		e.recheck.Wake()
 	}
+	var err error
+	if e.requests, err = newRequests(e); err != nil {
+		return nil, err
+	}
 	e.metrics.Resources(e.stats)
 	e.metrics.Indexes(e.indexes.Stats)
 	e.metrics.MissingRights(e.access.Missing)
 	e.metrics.Paused(e.pauses.stats)
+	e.metrics.Deletions(e.limits.stats)
 	return e, nil
 }
 
-// Run runs the operator until ctx ends. It starts from the outside in: startups, Events, informers,
-// leadership, workers; and stops in the order in which nothing is lost: keys are not taken any
-// more, handlers get the grace period, cleanups run, Events are sent, informers stop, the lease is released.
+// Run runs the operator until ctx ends. It starts startups, Events, informers, leadership and workers, in this order. It
+// stops in the order that loses nothing: workers take no new keys, handlers get the grace period, cleanups run, Events
+// are sent, informers stop, and the lease is released.
 //
-// A missing CRD or permission is no error: the resource waits, visibly. The error is that of a startup, or of a
-// lock that cannot be used, or names handlers that did not end in time.
+// A missing CRD or permission is no error: the resource waits, visibly. The error is from a startup, from a lock that
+// cannot be used, or names handlers that did not end in time.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx = logr.NewContext(ctx, transport.Quiet(e.log, e.faults)) // client-go logs with it
 	var saying sync.WaitGroup
@@ -169,7 +182,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if through, err := e.begin(ctx); !through {
 		return err
 	}
-	if err := e.events.Start(outer); err != nil {
+	if err := cmp.Or(e.requests.listen(ctx), e.events.Start(outer)); err != nil {
 		return err
 	}
 	feedsCtx, feeds, endFeeds := e.bring(outer)
@@ -184,6 +197,8 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.key.Begin()
 		feeds.Go(func() { e.register.MarkOrphaned(feedsCtx, e.op.Handled()) })
 		e.pauses.await(leads)
+		defer e.limits.begin(leads)()
+		defer e.requests.begin(leads)()
 		leaveErr := e.resources.Work(ctx, leads, term{grace: e.grace(), indexes: e.indexes, phase: &e.phase, log: e.log})
 		if ctx.Err() != nil {
 			e.hooks.Clean(outer)
@@ -203,13 +218,14 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
-// bring brings in all that is watched, until end is called. Other goroutines that must end then are started in running.
+// bring runs all sources until end is called. The caller starts other goroutines that must end then in running.
 func (e *Engine) bring(outer context.Context) (ctx context.Context, running *sync.WaitGroup, end func()) {
 	ctx, stop := context.WithCancel(outer)
 	running = &sync.WaitGroup{}
 	running.Go(func() { e.feeds.Run(ctx) })
 	running.Go(func() { e.indexes.Run(ctx) })
 	running.Go(func() { e.pauses.run(ctx) })
+	running.Go(func() { e.requests.serve(ctx) })
 	e.resources.Run(ctx)
 	running.Go(func() { e.recheck.Run(ctx) })
 	running.Go(func() { e.outages.Attend(ctx, e.clients.Ask, e.serverBack) })
@@ -230,7 +246,7 @@ func (e *Engine) bring(outer context.Context) (ctx context.Context, running *syn
 	}
 }
 
-// begin runs the startups, and reports whether they are through. That the process was asked to stop meanwhile is no error.
+// begin runs the startups, and reports whether they are through. It returns no error if the process was asked to stop.
 func (e *Engine) begin(ctx context.Context) (through bool, err error) {
 	if err = e.hooks.Start(ctx); err == nil {
 		return true, nil
@@ -243,7 +259,7 @@ func (e *Engine) begin(ctx context.Context) (through bool, err error) {
 	return false, err
 }
 
-// settled waits until all feeds run or are known to be at fault, or until ctx ends.
+// settled waits until all sources run or have failed, or until ctx ends.
 func (e *Engine) settled(ctx context.Context) {
 	e.feeds.Settled(ctx)
 	e.indexes.Settled(ctx)

@@ -18,7 +18,7 @@ import (
 // over when nothing waits.
 func Waiting(e *Engine) (n int) {
 	for r := range e.resources.All {
-		n += r.box.Awaited()
+		n += r.inbox.Awaited()
 	}
 	return n
 }
@@ -26,7 +26,7 @@ func Waiting(e *Engine) (n int) {
 // Resync runs one reconcile over an object whose resync period has passed. Nothing else of it may be under way.
 func Resync(e *Engine, namespace, name string) {
 	for r := range e.resources.All {
-		t := r.box.Take(cache.ObjectName{Namespace: namespace, Name: name})
+		t := r.inbox.Take(cache.ObjectName{Namespace: namespace, Name: name})
 		t.Memory.Resync = new(time.Unix(1, 0))
 		t.Close()
 	}
@@ -36,7 +36,7 @@ func Resync(e *Engine, namespace, name string) {
 // Look runs one reconcile over an object for which nothing has come up. Nothing else of it may be under way.
 func Look(e *Engine, namespace, name string) {
 	for r := range e.resources.All {
-		if _, err := r.site.Run(context.Background(), cache.ObjectName{Namespace: namespace, Name: name}); err != nil {
+		if _, err := r.controller.Reconcile(context.Background(), cache.ObjectName{Namespace: namespace, Name: name}); err != nil {
 			panic(err)
 		}
 	}
@@ -49,7 +49,7 @@ func ChildChanged(e *Engine, before, after *cached.Object) (wakes bool) {
 		for _, kind := range r.family.Kinds() {
 			r.family.Seen(kind, ev)
 		}
-		at := r.box.Queue()
+		at := r.inbox.Queue()
 		wakes = wakes || at.Working > 0 || len(at.Waiting) > 0
 	}
 	return wakes
@@ -66,18 +66,18 @@ func Child(e *Engine, namespace, name string) (child *cached.Object) {
 // Rests reports whether nothing is remembered of an object but what is of all.
 func Rests(e *Engine, namespace, name string) bool {
 	for r := range e.resources.All {
-		t := r.box.Take(cache.ObjectName{Namespace: namespace, Name: name})
+		t := r.inbox.Take(cache.ObjectName{Namespace: namespace, Name: name})
 		defer t.Close()
-		if t.Memory == nil || t.Memory.Rest != nil {
+		if t.Memory == nil || t.Memory.RareState != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// WatchPasses has passes of a running engine written to a log with all their details.
-func WatchPasses(e *Engine, log logr.Logger) {
+// WatchReconciles logs the reconciles of a running engine with all their details.
+func WatchReconciles(e *Engine, log logr.Logger) {
 	for r := range e.resources.All {
-		r.site.Observer.Log = log
+		r.controller.Observer.Log = log
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 )
 
-// names are the names that an operator has or had: what it wrote under an earlier name is its own.
+// names are the present and earlier names of an operator. Marks under an earlier name are its own.
 type names struct {
 	op *dsl.Operator
 }
@@ -26,7 +26,8 @@ func (n names) earlier() (out []string) {
 // managers returns the operator's field managers, the current one first.
 func (n names) managers() []string { return append([]string{n.op.Name}, n.earlier()...) }
 
-// markers returns the prefixes of the field managers with which earlier versions of the operator have marked objects as handled.
+// markers returns the prefixes of the field managers with which earlier versions of the operator have marked objects as
+// handled.
 func (n names) markers() []string {
 	out := n.managers()
 	for i, name := range out {
@@ -35,13 +36,13 @@ func (n names) markers() []string {
 	return out
 }
 
-// registers returns the names of the operator's register under its earlier names, unless that is the current one: an operator
-// that had another domain alone has one register.
+// registers returns the names of the operator's register under its earlier names, without the present one. An operator
+// that only changed its domain has one register.
 func (n names) registers() []string {
 	return n.others((*dsl.Operator).Register)
 }
 
-// locks returns the names of the leader's lock under its earlier names, unless that is the current one.
+// locks returns the names of the leader's lock under its earlier names, without the present one.
 func (n names) locks() []string {
 	return n.others((*dsl.Operator).LeaderLock)
 }

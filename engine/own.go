@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// ownPlaces are the operator's own places: what is there, for people.
+// ownPlaces are the operator's own objects, with a description for people.
 type ownPlaces map[ownPlace]string
 
 type ownPlace struct {
@@ -40,7 +40,7 @@ func (o ownPlaces) has(resource schema.GroupResource, key cache.ObjectName) bool
 	return own
 }
 
-// refusal is the error about a write to one of the operator's own objects, nil for others.
+// refusal returns the error for a handler's write to one of the operator's own objects, nil for other objects.
 func (o ownPlaces) refusal(gvr schema.GroupVersionResource, key cache.ObjectName) error {
 	what, own := o[ownPlace{gvr.GroupResource(), key}]
 	if !own {
@@ -50,7 +50,7 @@ func (o ownPlaces) refusal(gvr schema.GroupVersionResource, key cache.ObjectName
 		gvr.GroupResource(), key, what))
 }
 
-// guard returns a client that writes to none of the operator's own objects.
+// guard returns a client that rejects writes to the operator's own objects.
 func (o ownPlaces) guard(gvr schema.GroupVersionResource, namespace string, c dynamic.ResourceInterface) dynamic.ResourceInterface {
 	for place := range o {
 		if place.resource == gvr.GroupResource() && place.key.Namespace == namespace {
@@ -60,13 +60,13 @@ func (o ownPlaces) guard(gvr schema.GroupVersionResource, namespace string, c dy
 	return c
 }
 
-// guarded is what guard returns.
+// guarded is the client of guard.
 type guarded struct {
 	dynamic.ResourceInterface
 	refusal func(name string) error
 }
 
-// Create implements [dynamic.ResourceInterface], as the others.
+// Create implements [dynamic.ResourceInterface], as the other methods do.
 func (g guarded) Create(ctx context.Context, o *unstructured.Unstructured, options metav1.CreateOptions, sub ...string) (*unstructured.Unstructured, error) {
 	if err := g.refusal(o.GetName()); err != nil {
 		return nil, err

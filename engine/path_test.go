@@ -130,7 +130,7 @@ func follow(t *testing.T, lines []string) (out []step) {
 		file, function, _ := strings.Cut(rest, " ")
 		enters := sign == ">"
 		switch {
-		case worker == "" && enters && function == "Worker.handle":
+		case worker == "" && enters && function == "Controller.reconcileKey":
 			worker = goroutine
 		case worker != goroutine:
 			continue

@@ -19,20 +19,20 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// pauseKnown is how long handlers wait at the start of a term until it is known what is paused. What the account may not see
-// they do not wait for.
+// pauseKnown is how long handlers wait at the start of a term until pauses are known. They do not wait for watches
+// without the right.
 const pauseKnown = 10 * time.Second
 
-// pauses brings in what is paused beside single objects: the operator, by a ConfigMap of its name or of an earlier one, and namespaces, by an annotation. When a
-// pause begins or ends, the objects are looked at.
+// pauses watches for pauses beside those of single objects. A ConfigMap with the operator's name, or an earlier one,
+// pauses the operator. An annotation pauses a namespace. When a pause begins or ends, its objects get a reconcile.
 type pauses struct {
 	engine *Engine
 	board  *pause.Board
-	// sights are what is watched for them.
-	sights []*pauseSight
+	// watches are the watches.
+	watches []*pauseWatch
 
 	mu sync.Mutex
-	// said is the pause of the operator that the log has last named, nil for none; ends is the timer for its end.
+	// said is the operator's pause in the last log line, nil for none. ends is the timer for its end.
 	said *pause.Pause
 	ends *time.Timer
 }
@@ -43,7 +43,7 @@ func newPauses(e *Engine) *pauses {
 		return p
 	}
 	for _, name := range e.op.PauseConfigMaps() {
-		p.sights = append(p.sights, &pauseSight{
+		p.watches = append(p.watches, &pauseWatch{
 			engine: e, name: name, on: p.operatorSeen, forget: func() { p.forget(name) }, tried: make(chan struct{}),
 			lacks: "operator cannot be paused: its account may not watch the ConfigMap that says so",
 			source: watch.Source{
@@ -55,10 +55,10 @@ func newPauses(e *Engine) *pauses {
 	return p
 }
 
-// watchNamespaces has namespaces watched, too. An operator that works in namespaces by name has its rights there alone.
+// watchNamespaces adds the watch of namespaces. An operator that works in namespaces by name has no right to it.
 func (p *pauses) watchNamespaces() {
 	if e := p.engine; e.op.Scope.Everywhere() || e.feeds.Scope().Live() {
-		p.sights = append(p.sights, &pauseSight{
+		p.watches = append(p.watches, &pauseWatch{
 			engine: e, on: p.namespaceSeen, tried: make(chan struct{}),
 			lacks:  "namespaces cannot be paused: the account may not watch them",
 			source: e.feeds.Namespaces(),
@@ -69,7 +69,7 @@ func (p *pauses) watchNamespaces() {
 // run watches until ctx ends.
 func (p *pauses) run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, s := range p.sights {
+	for _, s := range p.watches {
 		running.Go(func() { s.run(ctx) })
 	}
 	running.Wait()
@@ -78,25 +78,25 @@ func (p *pauses) run(ctx context.Context) {
 	p.endLater(nil)
 }
 
-// watchChanged is called when the state of an informer has changed.
+// watchChanged handles a change of an informer's state.
 func (p *pauses) watchChanged(src watch.Source, state watch.State) {
-	for _, s := range p.sights {
+	for _, s := range p.watches {
 		if src == s.source {
 			s.forbidden.Store(apierrors.IsForbidden(state.Fault))
 		}
 	}
 }
 
-// await waits until it is known what is paused: no handler runs before that.
+// await waits until pauses are known. No handler runs before.
 func (p *pauses) await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pauseKnown)
 	defer cancel()
-	for _, s := range p.sights {
+	for _, s := range p.watches {
 		s.await(ctx)
 	}
 }
 
-// operatorSeen takes an event of a ConfigMap.
+// operatorSeen handles an event of a ConfigMap.
 func (p *pauses) operatorSeen(ev watch.Event) {
 	if ev.Kind == watch.Deleted {
 		p.board.SetOperator(ev.Key.Name, nil)
@@ -107,13 +107,13 @@ func (p *pauses) operatorSeen(ev watch.Event) {
 	p.operatorChanged()
 }
 
-// forget drops what a ConfigMap says.
+// forget drops the pause of a ConfigMap.
 func (p *pauses) forget(name string) {
 	p.board.SetOperator(name, nil)
 	p.operatorChanged()
 }
 
-// operatorChanged says that the operator is paused, or is not any more, and has all objects looked at.
+// operatorChanged logs that a pause of the operator began or ended, and queues all objects.
 func (p *pauses) operatorChanged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +135,7 @@ func (p *pauses) operatorChanged() {
 	p.look("")
 }
 
-// endLater has a pause of the operator end when its time comes. The lock is held.
+// endLater ends a pause of the operator when its time comes. The lock is held.
 func (p *pauses) endLater(now *pause.Pause) {
 	if p.ends != nil {
 		p.ends.Stop()
@@ -146,7 +146,7 @@ func (p *pauses) endLater(now *pause.Pause) {
 	}
 }
 
-// until is the end of a pause for the log.
+// until returns the end of a pause for the log.
 func until(p *pause.Pause) string {
 	if p.Until.IsZero() {
 		return "it is resumed"
@@ -154,12 +154,13 @@ func until(p *pause.Pause) string {
 	return p.Until.Format(time.RFC3339)
 }
 
-// namespaceSeen takes an event of a namespace.
+// namespaceSeen handles an event of a namespace.
 func (p *pauses) namespaceSeen(ev watch.Event) {
 	annotations := ev.Object.GetAnnotations()
 	if ev.Kind == watch.Deleted {
 		annotations = nil
 	}
+	p.engine.limits.namespaceEnds(ev.Key.Name, ev.Kind != watch.Deleted && ev.Object.GetDeletionTimestamp() != nil)
 	before, now := p.board.SetNamespace(ev.Key.Name, annotations)
 	log := p.engine.log.WithValues("namespace", ev.Key.Name)
 	switch {
@@ -173,20 +174,20 @@ func (p *pauses) namespaceSeen(ev watch.Event) {
 	p.look(ev.Key.Name)
 }
 
-// look has the objects of a namespace looked at, or all: what came up for them is handled, or their daemons stop.
+// look queues the objects of a namespace, or all. Their changes are handled, or their daemons stop.
 func (p *pauses) look(namespace string) {
 	for r := range p.engine.resources.All {
 		r.daemons.PauseAll() // workers may be busy for long
-		r.box.LookAll(namespace)
+		r.inbox.LookAll(namespace)
 	}
 }
 
 // namedPauses is how many namespaces /readyz?verbose names.
 const namedPauses = 20
 
-// checks says what is paused, and what the account may not watch any more.
+// checks returns the checks for pauses, and for watches whose right is missing.
 func (p *pauses) checks() (out []ops.Check) {
-	for _, s := range p.sights {
+	for _, s := range p.watches {
 		if s.lost.Load() {
 			out = append(out, ops.Check{Name: "pauses", Message: s.lacks})
 		}
@@ -203,7 +204,7 @@ func (p *pauses) checks() (out []ops.Check) {
 	return out
 }
 
-// all returns the pauses that are not those of single objects.
+// all returns the pauses of the operator and of namespaces.
 func (p *pauses) all() (out []pause.Pause) {
 	if now := p.board.Operator(); now != nil {
 		out = append(out, *now)
@@ -211,7 +212,7 @@ func (p *pauses) all() (out []pause.Pause) {
 	return append(out, p.board.Namespaces()...)
 }
 
-// stats counts them for metrics.
+// stats counts the pauses for metrics.
 func (p *pauses) stats() []ops.PauseStats {
 	of := map[pause.By]int{}
 	for _, one := range p.all() {
@@ -220,5 +221,5 @@ func (p *pauses) stats() []ops.PauseStats {
 	return []ops.PauseStats{{By: string(pause.Operator), Number: of[pause.Operator]}, {By: string(pause.Namespace), Number: of[pause.Namespace]}}
 }
 
-// Pauses returns what is paused: the operator and namespaces. Single objects that are paused are counted by their standing.
+// Pauses returns the pauses of the operator and of namespaces. Paused objects are counted by their standing.
 func (e *Engine) Pauses() []pause.Pause { return e.pauses.all() }

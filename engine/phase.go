@@ -16,7 +16,7 @@ type phase struct{ working, leaving atomic.Bool }
 // works notes that workers begin.
 func (p *phase) works() { p.working.Store(true) }
 
-// ends notes that workers take no key any more. The process stops if ctx has ended; otherwise it has lost its leadership.
+// ends notes that workers take no new keys. The process stops if ctx has ended; otherwise it has lost its leadership.
 func (p *phase) ends(ctx context.Context) {
 	p.working.Store(false)
 	p.leaving.Store(ctx.Err() != nil)
@@ -25,7 +25,7 @@ func (p *phase) ends(ctx context.Context) {
 // leave notes that the process stops.
 func (p *phase) leave() { p.leaving.Store(true) }
 
-// why is why daemons of a resource must stop that takes no key any more.
+// why returns why the daemons of a resource must stop at the end of a term.
 func (p *phase) why() dsl.Stop {
 	if p.leaving.Load() {
 		return dsl.StopShutdown

@@ -13,15 +13,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile"
 )
 
-// standersMost is how many objects of each standing are named that are not ready.
-const standersMost = 20
+// mostUnready is how many objects that are not ready are named for each standing.
+const mostUnready = 20
 
-// Ready reports the state of the operator: whether it has started, and the state of each resource. A
-// degraded resource degrades itself alone.
-func (e *Engine) Ready() []ops.Check { return e.checks(standersMost) }
+// Ready reports the state of the operator: whether it has started, and the state of each resource. A degraded resource
+// does not degrade others.
+func (e *Engine) Ready() []ops.Check { return e.checks(mostUnready) }
 
-// checks are the checks of Ready, with so many objects of each standing that are not ready; none of them if that is zero.
-func (e *Engine) checks(standers int) []ops.Check {
+// checks returns the checks of Ready, with so many objects of each standing that are not ready.
+func (e *Engine) checks(unready int) []ops.Check {
 	start := ops.Check{Name: "started"}
 	switch e.state() {
 	case status.Stopping:
@@ -35,31 +35,31 @@ func (e *Engine) checks(standers int) []ops.Check {
 		}
 	case status.Working:
 	}
-	out, by := append([]ops.Check{start}, e.pauses.checks()...), e.access.By()
+	out, by := slices.Concat([]ops.Check{start}, e.pauses.checks(), e.limits.checks(), e.requests.checks()), e.access.By()
 	for r := range e.resources.All {
 		of := r.report()
-		if standers > 0 {
-			of.Standers = r.box.Standers(standers)
+		if unready > 0 {
+			of.Unready = r.inbox.Unready(unready)
 		}
-		out = append(out, of.Checks(by, r.fates.Doubts(), r.site.Running.Long(), r.daemons.Late())...)
+		out = append(out, of.Checks(by, r.tombstones.Doubts(), r.controller.Running.Long(), r.daemons.Late())...)
 	}
 	return slices.Concat(out, e.indexes.Checks(by), e.hooks.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
 }
 
-// report is the resource as it is now.
+// report returns the present state of the resource.
 func (r *resource) report() reconcile.Report {
 	out := reconcile.Report{Name: r.name, Own: r.own, Children: slices.Concat(r.family.Kinds(), r.family.Retired.Feeds()), Related: r.related.Feeds}
-	out.Schedules = r.site.FailingSchedules()
+	out.Schedules = r.controller.FailingSchedules()
 	return out
 }
 
-// Healthy reports whether the process should be left alone. A degraded resource is no reason to
-// restart it: a restart mends nothing. The operator's own probes report reasons to restart.
+// Healthy reports whether the process should be left alone. A degraded resource is no reason for a restart, which would
+// not fix it. The operator's own probes report reasons for a restart.
 func (e *Engine) Healthy() []ops.Check {
 	return append([]ops.Check{{Name: "ping"}}, e.hooks.Checks(dsl.HealthProbe)...)
 }
 
-// state is what the process does.
+// state returns the state of the process.
 func (e *Engine) state() status.State {
 	switch {
 	case e.phase.leaving.Load():
@@ -78,12 +78,12 @@ func (e *Engine) standsBy() bool {
 	return !slices.ContainsFunc(e.feeds.All(), cold) && !e.elector.Leading()
 }
 
-// stats is the state of the resources for metrics.
+// stats returns the state of the resources for metrics.
 func (e *Engine) stats() (out []ops.ResourceStats) {
 	for r := range e.resources.All {
 		s := r.report().Stats()
-		s.Parked, s.Broken = r.box.Held()
-		s.Standing, s.Daemons, s.States = r.box.Standings(), r.daemons.Counts(), r.site.Machines.Stats()
+		s.Parked, s.Broken = r.inbox.Held()
+		s.Standing, s.Daemons, s.States = r.inbox.Standings(), r.daemons.Counts(), r.controller.Machines.Stats()
 		out = append(out, s)
 	}
 	return out

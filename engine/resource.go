@@ -35,59 +35,59 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/history"
 )
 
-// resource is one watched resource at work: its feeds, its queue and what it remembers of its
-// objects. Resources share nothing but informers, so a slow one starves no other.
+// resource serves one watched resource: its sources, its queue and the state of its objects. Resources share only
+// informers, so a slow one does not slow others.
 type resource struct {
 	engine *Engine
 	spec   *dsl.Resource
 	name   string
 	log    logr.Logger
-	// site is what the resource offers its reconciles.
-	site *reconcile.Controller
-	// own brings the objects in, and box keeps what comes up for them between reconciles.
-	own *source.Source
-	box *inbox.Inbox[reconcile.ObjectState]
-	// family, related and indexes serve objects with their children, related objects and indexes; fates finds out what became of
-	// objects whose deletion no event showed, and daemons has the daemons.
-	family  *children.Family
-	related *related.Index
-	indexes *index.Readers
-	fates   *tombstone.Finder
-	daemons *daemon.Manager
-	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
+	// controller serves the resource's reconciles.
+	controller *reconcile.Controller
+	// own is the source of the objects. inbox keeps their changes between reconciles.
+	own   *source.Source
+	inbox *inbox.Inbox[reconcile.ObjectState]
+	// family, related, indexes and daemons serve objects with their children, related objects, indexes and daemons.
+	// tombstones confirms the deletion of objects without a deletion event.
+	family     *children.Family
+	related    *related.Index
+	indexes    *index.Readers
+	tombstones *tombstone.Finder
+	daemons    *daemon.Manager
+	// schemas counts changes of the resource's CRD, if CRDs are watched.
 	schemas atomic.Int64
-	// texts are those with which objects fail, as far as the log has them.
+	// texts bounds the log of errors that many objects share.
 	texts *attempt.Texts
 }
 
-// newResource prepares a resource; nothing runs yet.
+// newResource returns a resource. Nothing runs yet.
 func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r := &resource{engine: e, spec: spec, name: spec.Name.String(), log: e.log.WithValues("resource", spec.Name.String())}
 	rules := reconcile.NewRules(e.op, spec, e.digests, e.missed(spec))
 	form := cached.FormOf(spec.Cache, rules.Held)
 	r.texts = attempt.NewTexts(r.log)
-	r.box = inbox.New[reconcile.ObjectState](r)
+	r.inbox = inbox.New[reconcile.ObjectState](r)
 	r.own = e.feeds.New(source.Settings{
 		Name: spec.Name, Log: r.log, Handler: r,
 		Source:  watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Form: form},
-		Patches: rules.Finalizes || rules.Ledger.Stores, Gets: rules.Deletes,
+		Patches: rules.Finalizes || rules.Progress.Stores, Gets: rules.Deletes,
 	})
 	r.family = children.New(children.Settings{
 		Operator: e.op, Resource: spec, Handlers: rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog, Renewer: e.others.Renewer,
-		Box: r.box, Register: e.register, Ending: &e.ending, Own: r.own, Feeds: e.feeds, Host: r,
+		Box: r.inbox, Register: e.register, Limits: e.limits.of(spec), Ending: &e.ending, Own: r.own, Feeds: e.feeds, Host: r,
 	})
-	r.indexes = e.indexes.Readers(r.box)
+	r.indexes = e.indexes.Readers(r.inbox)
 	r.related = related.New(related.Settings{
-		Resource: spec, Own: r.own, Feeds: e.feeds, Inbox: r.box, All: rules.All, Log: r.log,
+		Resource: spec, Own: r.own, Feeds: e.feeds, Inbox: r.inbox, All: rules.All, Log: r.log,
 	})
-	r.fates = tombstone.New(tombstone.Settings{
+	r.tombstones = tombstone.New(tombstone.Settings{
 		LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Log: r.log, Resource: lookups{r},
 	})
-	r.site = r.newSite(rules, form)
+	r.controller = r.newController(rules, form)
 	return r
 }
 
-// missed returns what is called for fields that handlers read and do not list; nil outside of tests.
+// missed returns the callback for fields that handlers read and do not list; nil outside of tests.
 func (e *Engine) missed(spec *dsl.Resource) func(handler string, field []string) {
 	if e.settings.Missed == nil {
 		return nil
@@ -97,13 +97,13 @@ func (e *Engine) missed(spec *dsl.Resource) func(handler string, field []string)
 	}
 }
 
-// newSite prepares what the resource offers its reconciles.
-func (r *resource) newSite(rules reconcile.Rules, form cached.Form) *reconcile.Controller {
+// newController returns the controller of the resource.
+func (r *resource) newController(rules reconcile.Rules, form cached.Form) *reconcile.Controller {
 	e := r.engine
 	s := &reconcile.Controller{
-		Rules: rules, Host: r, Own: r.own, Inbox: r.box, Family: r.family, Relations: r.related, Indexes: r.indexes, Tombstones: r.fates,
+		Rules: rules, Host: r, Own: r.own, Inbox: r.inbox, Family: r.family, Relations: r.related, Indexes: r.indexes, Tombstones: r.tombstones,
 		Machines: reconcile.NewMachines(e.op, r.spec, e.metrics), Running: reconcile.NewRunning(r.log), Others: &e.others,
-		Trail: e.trail, Budget: e.budget, Pauses: e.pauses.board, Memo: &e.memo,
+		Trail: e.trail, Budget: e.budget, Pauses: e.pauses.board, Limits: e.limits.of(r.spec), Memo: &e.memo, Tracer: e.settings.Tracer,
 		Observer: &reconcile.Observer{
 			Resource: r.name, Log: r.log, Events: e.events, Metrics: e.metrics, Texts: r.texts, History: e.history, Questions: &reconcile.Questions{},
 		},
@@ -119,26 +119,27 @@ func (r *resource) newSite(rules reconcile.Rules, form cached.Form) *reconcile.C
 	return s
 }
 
-// Keeps implements [inbox.Owner]. An object that is gone gets a reconcile when handlers or daemons need it, or when it had the finalizer, by
-// which the engine holds owners until their children are deleted or released, or a record of children. A live cache shows neither,
-// so there each owner gets the reconcile.
+// Keeps implements [inbox.Owner]. It reports whether an object that is gone needs a reconcile: if handlers or daemons
+// need it, or if the object had the finalizer or an inventory of children. A live cache shows neither, so each owner of
+// children gets one.
 func (r *resource) Keeps(o *cached.Object) bool {
-	rules := &r.site.Rules
-	return rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), rules.Finalizer) || r.family.Recorded(o))
+	rules := &r.controller.Rules
+	return rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), rules.Finalizer) || r.family.HasInventory(o))
 }
 
-// Leaves implements [inbox.Owner]. An object with a finalizer is marked as deleted before it goes: one that is not has only left the
-// scope or a selector, with the operator's finalizer on it. A live cache does not show that one.
+// Leaves implements [inbox.Owner]. It reports whether an object only left the scope or a selector with the operator's
+// finalizer on it: an object with a finalizer has a deletion time before it is deleted. A live cache does not show
+// finalizers.
 func (r *resource) Leaves(ev watch.Event) bool {
-	rules := &r.site.Rules
+	rules := &r.controller.Rules
 	if r.spec.Cache == dsl.CacheLive {
 		return ev.Unseen && r.Keeps(ev.Object)
 	}
 	return (ev.Unseen || ev.Object.GetDeletionTimestamp() == nil) && slices.Contains(ev.Object.GetFinalizers(), rules.Finalizer)
 }
 
-// Feeds returns the resource's feeds, its own first, without feeds of kinds that it no longer owns. With the methods
-// that follow, the resource is a controller; see [controllers].
+// Feeds returns the resource's sources, its own first, without those of kinds that it no longer owns. This and the
+// following methods implement [controller].
 func (r *resource) Feeds() []*source.Source {
 	out := append([]*source.Source{r.own}, r.family.Kinds()...)
 	for _, f := range r.related.Feeds {
@@ -147,59 +148,57 @@ func (r *resource) Feeds() []*source.Source {
 	return out
 }
 
-// Begin begins a term of leadership: every object that is there is looked at. What an earlier term remembered is void,
-// for another process may have worked since.
+// Begin begins a term of leadership. Every object gets a reconcile. The state of an earlier term is dropped, because
+// another process may have worked since.
 func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.family.Clear()
-	r.fates.Clear()
+	r.tombstones.Clear()
 	r.related.Clear()
 	r.indexes.Clear()
-	r.site.Machines.Begin()
+	r.controller.Machines.Begin()
 	r.texts.Begin()
 	r.engine.history.Clear(r.name)
 	q := queue.New(r.name, r.engine.metrics.Queues(), func(key cache.ObjectName) string { return key.Namespace })
-	r.box.Begin(q)
-	for _, h := range r.site.Rules.Schedules.Handlers {
+	r.inbox.Begin(q)
+	for _, h := range r.controller.Rules.Schedules.Handlers {
 		q.Add(reconcile.ScheduleKey(h.ID), queue.Due)
 	}
 	for _, o := range r.own.Objects("") {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
-	w := reconcile.Worker{Controller: r.site}
 	var once sync.Once
 	var looking sync.WaitGroup
 	return r.workers(), func(ctx context.Context) {
 		r.family.Retired.Begin(ctx)
 		r.daemons.Begin(ctx)
 		once.Do(func() {
-			if r.spec.Cache != dsl.CacheMetadata { // which does not show conditions, so the engine writes none
-				looking.Go(func() { r.site.Writer.Conditions.WarnOfMissing(ctx) })
+			if r.spec.Cache != dsl.CacheMetadata { // a metadata cache does not show conditions, so the engine writes none
+				looking.Go(func() { r.controller.Writer.Conditions.WarnOfMissing(ctx) })
 			}
 		})
-		w.Work(ctx, q)
+		r.controller.Work(ctx, q)
 		r.daemons.Wait()
 		looking.Wait()
 	}
 }
 
-// workers is how many there are in a term.
+// workers returns the number of workers in a term.
 func (r *resource) workers() int { return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers) }
 
-// End ends the term: no key is taken any more.
+// End ends the term. Workers take no new keys.
 func (r *resource) End() {
 	r.daemons.End(r.engine.phase.why())
-	r.box.End()
+	r.inbox.End()
 	r.texts.End()
 	r.engine.budget.Drop(r.name)
-	r.site.Machines.End()
+	r.controller.Machines.End()
 	r.family.Retired.End()
 }
 
-// Busy names the handlers that run at this moment, with their objects.
-func (r *resource) Busy() []string { return append(r.site.Running.List(), r.daemons.Busy()...) }
+// Busy returns the names of running handlers, with their objects.
+func (r *resource) Busy() []string { return append(r.controller.Running.List(), r.daemons.Busy()...) }
 
-// Announce makes the reconciles over an object that the operator handles, too, wait for what one over another has
-// written to it.
+// Announce makes reconciles of other resources wait until their caches show a write to an object that they handle, too.
 func (r *resource) Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	key := cache.MetaObjectToName(o)
 	for other := range r.engine.resources.All {
@@ -207,12 +206,12 @@ func (r *resource) Announce(by inbox.Key, gvr schema.GroupVersionResource, o *un
 			continue
 		}
 		if h := other.own.Informer(key.Namespace); h != nil && h.Selects(key, o.GetLabels()) {
-			other.box.Expect(inbox.Write{Cache: other.own, Key: key, UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
+			other.inbox.Expect(inbox.Write{Cache: other.own, Key: key, UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
 		}
 	}
 }
 
-// Held is the fence.
+// Held reports whether this process may write.
 func (r *resource) Held(ctx context.Context) bool { return r.engine.elector.Sure(ctx) }
 
 // Read reads an object from the API server.
@@ -225,7 +224,7 @@ func (r *resource) Client(gvr schema.GroupVersionResource, namespace string) dyn
 	return r.engine.server.Client(gvr, namespace)
 }
 
-// Refusal is the error about a write to one of the operator's own objects, nil for others.
+// Refusal returns the error for a write to one of the operator's own objects, nil for other objects.
 func (r *resource) Refusal(gvr schema.GroupVersionResource, key cache.ObjectName) error {
 	return r.engine.server.own.refusal(gvr, key)
 }
@@ -236,11 +235,11 @@ func (r *resource) Logged(err error) bool { return r.engine.faults.Logged(err) }
 // Covered reports whether an error comes from an outage of the API server that the log names.
 func (r *resource) Covered(err error) bool { return r.engine.faults.Covered(err) }
 
-// Unreached reports whether an attempt ended so because of such an outage.
+// Unreached reports whether an attempt failed because of such an outage.
 func (r *resource) Unreached(err error) bool { return r.engine.faults.Unreached(err) }
 
-// Keyed waits for the key of the digests that the resource's handlers leave on Secrets. The error says why the key cannot be read or
-// made; no reconcile begins then, for without a key nothing of a Secret is stored.
+// Keyed waits for the key of the digests that handlers store for Secrets. The error says why the key cannot be read or
+// made. No reconcile begins then, because no state of a Secret is stored without a key.
 func (r *resource) Keyed(ctx context.Context) error {
 	return r.engine.key.Ready(ctx)
 }
@@ -250,11 +249,12 @@ func (r *resource) IsKey(namespace, name string) bool {
 	return r.spec.OfSecrets() && r.engine.key.Is(namespace, name)
 }
 
-// Refused notes how a handler, or one of the reconcile's own requests, ended: whether a right was missing, or the server.
+// Refused notes how a handler, or a request of the reconcile itself, ended: with a missing right, without an answer, or
+// otherwise.
 func (r *resource) Refused(key cache.ObjectName, handler string, err error) {
 	missing := err != nil && apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	again := missing || source.Unanswered(err)
-	if r.box.Refused(key, handler, again) && !again && r.engine.access.Lacks() {
+	if r.inbox.Refused(key, handler, again) && !again && r.engine.access.Lacks() {
 		r.engine.access.Retry()
 	}
 	if missing && handler == reconcile.Itself {
@@ -267,7 +267,7 @@ func (r *resource) Echoed(key inbox.Key, o *cached.Object) {
 	r.engine.history.Left(history.ID{Resource: r.name, Key: key}, o)
 }
 
-// LogWait implements [inbox.Owner]. It runs beside passes.
+// LogWait implements [inbox.Owner]. It runs beside reconciles.
 func (r *resource) LogWait(w inbox.Wait) {
 	log := r.log
 	if !reconcile.IsSchedule(w.Key) {

@@ -21,8 +21,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
 )
 
-// server is the API server as the engine reaches it. Its clients report missing rights, compare answers with the caches, and keep
-// writes from the operator's own objects.
+// server is the API server. Its clients report missing rights, compare answers with the caches, and protect the
+// operator's own objects.
 type server struct {
 	clients *transport.Clients
 	watches *watch.Set
@@ -35,7 +35,7 @@ func (s *server) Client(gvr schema.GroupVersionResource, namespace string) dynam
 	return reach{s, gvr, namespace}.Client(s.clients.Dynamic.Resource(gvr).Namespace(namespace))
 }
 
-// keeper is Client for the operator's own objects, which handlers cannot write.
+// keeper returns a client that may write the operator's own objects.
 func (s *server) keeper(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	return reach{s, gvr, namespace}.open(s.clients.Dynamic.Resource(gvr).Namespace(namespace))
 }
@@ -45,8 +45,8 @@ func (s *server) Handled(gvr schema.GroupVersionResource, namespace string) patc
 	return transport.Handled{Clients: s.clients, Access: reach{s, gvr, namespace}, GVR: gvr, Namespace: namespace}
 }
 
-// Read reads one object from the server, nil when the answer says that it is gone: a 404 that does
-// not name the object is an error like any other.
+// Read reads one object from the server. It returns nil if the answer says that the object is gone. A 404 that does not
+// name the object is an error like any other.
 func (s *server) Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
 	o, err := s.Client(gvr, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if notfound.Says(err, gvr.GroupResource(), key.Name) {
@@ -72,14 +72,15 @@ func (r reach) open(c dynamic.ResourceInterface) dynamic.ResourceInterface {
 	return r.server.watches.Compare(r.gvr, r.namespace, r.server.access.Client(c, r.gvr))
 }
 
-// faults distinguishes errors of an outage, and others that the log reports once, from those of handlers; see [attempt.Errors].
+// faults distinguishes errors of an outage, and others that the log reports once, from those of handlers; see
+// [attempt.Errors].
 type faults struct {
 	outages *transport.Outages
 	access  *access.Monitor
 }
 
 // Logged reports whether the log has one line for all errors of this kind: no server answers, this process does not
-// lead, a right is missing, to a feed or to others, or versions have gone back.
+// lead, a right is missing, or resource versions have gone back.
 func (f *faults) Logged(err error) bool {
 	silent := transport.Unanswered(err) && f.outages.Logged()
 	return silent || source.Unread(err) || errors.Is(err, transport.ErrNotLeading) || f.access.Logged(err) || f.outages.Covers(err) || watch.IsBack(err)
@@ -88,6 +89,6 @@ func (f *faults) Logged(err error) bool {
 // Covered reports whether an error comes from an outage of the API server that the log names.
 func (f *faults) Covered(err error) bool { return f.outages.Covers(err) }
 
-// Unreached reports whether an error is one of the outage that the log names: an attempt that ends so says nothing about the
+// Unreached reports whether an error comes from the outage that the log names. Such an attempt says nothing about the
 // handler.
 func (f *faults) Unreached(err error) bool { return source.Unanswered(err) && f.outages.Away() }

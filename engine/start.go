@@ -17,11 +17,12 @@ import (
 const (
 	// startSlow is how long a start takes before the log says what it waits for.
 	startSlow = 5 * time.Second
-	// startLook is how often it is looked then whether that has changed.
+	// startLook is the interval of checks for changes after that.
 	startLook = time.Second
 )
 
-// sayStart logs what a start waits for that takes long, and that it is over, until the process works or stands by, or ctx ends.
+// sayStart logs what a slow start waits for, and its end. It returns when the process works or stands by, or when ctx
+// ends.
 func (e *Engine) sayStart(ctx context.Context) {
 	for said, wait := "", startSlow; ; wait = startLook {
 		select {
@@ -45,7 +46,7 @@ func (e *Engine) sayStart(ctx context.Context) {
 // waitsNamed is how many resources a line names.
 const waitsNamed = 5
 
-// startWaits says what the start waits for.
+// startWaits returns what the start waits for.
 func (e *Engine) startWaits() (out []string) {
 	if startup := e.hooks.Startup(); startup != "" {
 		return []string{"startup " + startup}
@@ -66,7 +67,7 @@ func (e *Engine) startWaits() (out []string) {
 	if more > 0 {
 		out = append(out, "and "+strconv.Itoa(more)+" more resources")
 	}
-	for _, s := range e.pauses.sights {
+	for _, s := range e.pauses.watches {
 		if !s.seen() {
 			out = append(out, "what is paused: "+s.source.String())
 		}

@@ -22,11 +22,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// answerWait is how long a question waits for a worker. The answer is made without one then.
+// answerWait is how long a question waits for a worker. After that it is answered from the history.
 const answerWait = 300 * time.Millisecond
 
-// Why says why the operator did something to an object, or did not. The error says that the operator does not handle such objects,
-// or that the process does not lead.
+// Why says why the operator did something to an object, or did not. It returns an error if the operator does not handle
+// such objects, or if the process does not lead.
 func (e *Engine) Why(ctx context.Context, q why.Question) (*why.Answer, error) {
 	r, err := e.resourceNamed(q.Resource)
 	if err != nil {
@@ -41,7 +41,7 @@ func (e *Engine) Why(ctx context.Context, q why.Question) (*why.Answer, error) {
 		return nil, err
 	}
 	if q.History {
-		out.History = r.site.History(key)
+		out.History = r.controller.History(key)
 	}
 	out.Rights = e.access.Concerning(r.spec.Name.Resource, key.Namespace)
 	out.Feeds = r.badFeeds()
@@ -49,7 +49,7 @@ func (e *Engine) Why(ctx context.Context, q why.Question) (*why.Answer, error) {
 	return out, nil
 }
 
-// badFeeds says what is wrong with what brings in the resource, its children and its related objects.
+// badFeeds lists the problems of the sources of the resource, its children and its related objects.
 func (r *resource) badFeeds() (out []string) {
 	by := r.engine.access.By()
 	for _, f := range r.Feeds() {
@@ -60,7 +60,7 @@ func (r *resource) badFeeds() (out []string) {
 	return out
 }
 
-// resourceNamed returns the resource that a person names as kubectl does. Where several have the name, a person has to say more.
+// resourceNamed returns the resource that a person names as kubectl does. If several have the name, it returns an error.
 func (e *Engine) resourceNamed(text string) (*resource, error) {
 	var names, meant []string
 	var out *resource
@@ -83,8 +83,8 @@ func (e *Engine) resourceNamed(text string) (*resource, error) {
 	return nil, unanswered(http.StatusNotFound, "looking for %s: operator %s does not handle it; it handles %s", text, e.op.Name, strings.Join(names, ", "))
 }
 
-// called reports whether a person means the resource: by its plural, its kind, its singular or a short name, with or without version
-// and group.
+// called reports whether a person means the resource: by its plural, its kind, its singular or a short name, with or
+// without version and group.
 func (r *resource) called(text string) bool {
 	name, served := r.spec.Name, r.own.Resource()
 	head, rest, _ := strings.Cut(text, ".")
@@ -96,19 +96,19 @@ func (r *resource) called(text string) bool {
 	return slices.Contains([]string{"", name.Group, version, version + "." + name.Group}, rest)
 }
 
-// why answers for an object.
+// why answers a question about an object.
 func (r *resource) why(ctx context.Context, key cache.ObjectName) (*why.Answer, error) {
 	if _, found := r.own.Get(key); !found {
-		out := r.site.Answer(key)
+		out := r.controller.Answer(key)
 		out.Handlers, out.Unseen = nil, r.unseen(ctx, key)
 		return out, nil
 	}
-	if run, runs := r.site.Running.Of(key); runs && time.Since(run.Begun) > answerWait {
+	if run, runs := r.controller.Running.Of(key); runs && time.Since(run.Begun) > answerWait {
 		return r.without(key), nil
 	}
-	answer, withdraw := r.site.Observer.Questions.Ask(key)
+	answer, withdraw := r.controller.Observer.Questions.Ask(key)
 	defer withdraw()
-	if !r.box.Ask(key) {
+	if !r.inbox.Ask(key) {
 		return nil, unanswered(http.StatusServiceUnavailable, "asking about %s: this process does not lead", key)
 	}
 	wait := time.NewTimer(answerWait)
@@ -123,10 +123,10 @@ func (r *resource) why(ctx context.Context, key cache.ObjectName) (*why.Answer, 
 	}
 }
 
-// without answers for an object that no worker looks at in time.
+// without answers from the history, if no worker looks at the object in time.
 func (r *resource) without(key cache.ObjectName) *why.Answer {
-	out := r.site.Answer(key)
-	switch run, runs := r.site.Running.Of(key); {
+	out := r.controller.Answer(key)
+	switch run, runs := r.controller.Running.Of(key); {
 	case runs && run.Handler != "":
 		out.Without = fmt.Sprintf("this is from the last reconciles: handler %s has been running for %s", run.Handler, time.Since(run.Entered).Truncate(time.Second))
 	case runs:
@@ -161,7 +161,7 @@ func (r *resource) unseen(ctx context.Context, key cache.ObjectName) string {
 	return "the cache does not have it yet"
 }
 
-// labelled names the labels of an object.
+// labelled formats the labels of an object.
 func labelled(set map[string]string) string {
 	if len(set) == 0 {
 		return "it has no labels"
@@ -169,7 +169,7 @@ func labelled(set map[string]string) string {
 	return "its labels are " + labels.FormatLabels(set)
 }
 
-// unanswered is the error of a question that has no answer, with its code for HTTP.
+// unanswered returns the error for a question without an answer, with an HTTP code.
 func unanswered(code int32, format string, args ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: fmt.Sprintf(format, args...)}}
 }

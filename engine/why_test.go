@@ -97,7 +97,7 @@ func TestWhyAHandlerRunsOrNot(t *testing.T) {
 			scene.Play(t, scene.Scenario{Operator: tt.operator, Play: func(s *scene.Stage) {
 				s.Launch()
 				var r whys
-				engine.WatchPasses(s.Process.Engine(), funcr.New(r.add, funcr.Options{Verbosity: 2}))
+				engine.WatchReconciles(s.Process.Engine(), funcr.New(r.add, funcr.Options{Verbosity: 2}))
 				s.Create(scene.Web)
 				s.Settle()
 				if tt.then != nil {

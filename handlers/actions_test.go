@@ -38,6 +38,10 @@ func (a *attempt) Event(kind dsl.EventType, reason, note string, args ...any) {
 	a.events = append(a.events, fmt.Sprintf("%s %s: "+note, append([]any{kind, reason}, args...)...))
 }
 
+func (a *attempt) EventAbout(any, dsl.EventType, string, string, ...any) error {
+	return errors.ErrUnsupported
+}
+
 // deleting is a client that can do nothing but delete.
 type deleting struct {
 	dsl.Client
@@ -379,20 +383,5 @@ steps:
 	}
 	if want := "steps: event, log, delete, event"; a.handler.Known.Action != want {
 		t.Errorf("described as %q", a.handler.Known.Action)
-	}
-}
-
-func TestParametersMayBeComputed(t *testing.T) {
-	a := prepared(t, "call: test.Keep\nwith: {text: 'to ${self.spec.name}', count: '${self.spec.replicas}'}", foo)
-	if err := a.run(t); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]any{"kept": map[string]any{"text": "to web", "count": int64(3)}}
-	if diff := cmp.Diff(want, a.request.Patch.Status); diff != "" {
-		t.Errorf("parameters (-want +got):\n%s", diff)
-	}
-	a = prepared(t, "call: test.Keep\nwith: {text: x, count: '${self.spec.name}'}", foo)
-	if err := a.run(t); !dsl.IsPermanent(err) || !strings.Contains(err.Error(), "want a whole number that fits, found the text \"web\"") {
-		t.Errorf("error %v", err)
 	}
 }

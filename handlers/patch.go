@@ -119,7 +119,7 @@ func (p *patcher) run(ctx context.Context, r *dsl.Request) error {
 		}
 	}
 	if r.Secrets.Read && r.Secrets.In(expr.ReadsOf(p.naming()...).Values) {
-		return dsl.Permanent(errors.New("patching object: its kind, namespace and name cannot come from a Secret, because its owner's record shows them"))
+		return dsl.Permanent(errors.New("patching object: its kind, namespace and name cannot come from a Secret, because its owner's inventory shows them"))
 	}
 	fields, err := p.template.Render(scope)
 	if err != nil {

@@ -5,6 +5,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,12 +104,21 @@ func (a *app) ready() string {
 	return "nothing"
 }
 
-// says holds what the App says.
+// says holds what the App says, and that its health, which operator status counts, is ready unless the condition is False.
 func (a *app) says(when, want string) {
 	a.t.Helper()
 	a.Settle()
 	if got := a.ready(); got != want {
 		a.t.Errorf("%s it says %q\nwant %q", when, got, want)
+	}
+	var unwell []string
+	for _, c := range a.p.Engine().Ready() {
+		if kind, _, _ := strings.Cut(c.Name, "/"); slices.Contains([]string{"waiting", "failing", "held", "paused"}, kind) {
+			unwell = append(unwell, c.String())
+		}
+	}
+	if (len(unwell) > 0) != strings.HasPrefix(want, "False") {
+		a.t.Errorf("%s it says %q, and its health is %q", when, want, unwell)
 	}
 }
 

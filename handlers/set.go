@@ -105,6 +105,7 @@ type setter struct {
 	status, spec, labels, annotations []field
 	conditions                        []condition
 	gates                             []*gate
+	strict                            bool // a missing value is an error, as in an admission policy
 }
 
 // field is one field to set. It stays as it is while one of its gates is closed.
@@ -127,7 +128,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 		return actions.Built{}, err
 	}
 	w.unsetStatus = true // a missing value of the status removes a field
-	s := &setter{writer: w}
+	s := &setter{writer: w, strict: b.Admission}
 	if !config.strayed && len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {
 		if s.fault([]string{"set"}, "must not be empty"); len(config.When) > 0 {
 			s.faults = []error{&shape.Misfit{Path: []string{"set", "when"}, Key: true, Message: "is about entries of set, and there is none"}}
@@ -313,10 +314,9 @@ func (s *setter) run(_ context.Context, r *dsl.Request) error {
 			}
 			value, err := f.value.Render(scope)
 			switch {
-			case errors.Is(err, expr.ErrMissing) && !errors.Is(err, expr.ErrMissingOwn), value == expr.None:
+			case !s.strict && errors.Is(err, expr.ErrMissing) && !errors.Is(err, expr.ErrMissingOwn), err == nil && value == expr.None:
 				put(f.path, nil)
-			case errors.Is(err, expr.ErrTooLarge) && errors.Is(errors.Join(faults...), expr.ErrTooLarge):
-				// one such error is enough: there is no room for later fields
+			case errors.Is(err, expr.ErrTooLarge) && errors.Is(errors.Join(faults...), expr.ErrTooLarge): // one such error is enough
 			case err != nil:
 				faults = append(faults, err)
 			default:

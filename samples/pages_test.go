@@ -72,6 +72,10 @@ type Shop struct{ metav1.ObjectMeta; Spec struct{ Title string }; Status struct{
 
 var _ corev1.Pod
 
+type Foo struct{ metav1.ObjectMeta; Spec struct{ Size int } }
+
+var foo *dsl.Resource
+
 var ctx context.Context
 
 var config *rest.Config
@@ -109,7 +113,7 @@ func compiles(t *testing.T, page, block string) {
 	}
 	source := "package main\n\nimport (\n"
 	for name, path := range map[string]string{"context.": "context", "time.": "time", "dsl.": module + "dsl", "handlers.": module + "handlers", "cmd.": module + "cmd", "workloads.": module + "sandbox/workloads",
-		"corev1.": "k8s.io/api/core/v1", "slices.": "slices", "rand.": "math/rand/v2", "rest.": "k8s.io/client-go/rest", "errors.": "errors", "unstructured.": "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "metav1.": "k8s.io/apimachinery/pkg/apis/meta/v1"} {
+		"admissionv1.": "k8s.io/api/admission/v1", "corev1.": "k8s.io/api/core/v1", "slices.": "slices", "rand.": "math/rand/v2", "rest.": "k8s.io/client-go/rest", "errors.": "errors", "unstructured.": "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "metav1.": "k8s.io/apimachinery/pkg/apis/meta/v1"} {
 		if strings.Contains(block+around, name) {
 			source += "\t" + strings.Replace(name, ".", " ", 1) + "\"" + path + "\"\n"
 		}

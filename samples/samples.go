@@ -10,8 +10,8 @@ import (
 )
 
 //go:embed approval/*.yaml canary/*.yaml causes/*.yaml cleanup/*.yaml ephemeral-volume-claim-yaml/*.yaml foo/*.yaml foo-yaml/*.yaml
-//go:embed index/*.yaml job-machine/*.yaml node-labeller/*.yaml password/*.yaml rollout/*.yaml route-certificate/*.yaml
-//go:embed secret-copier/*.yaml shared-ingress/*.yaml shop/*.yaml shop/parts/*.yaml tenant/*.yaml timer/*.yaml ttl/*.yaml webapp/*.yaml
+//go:embed index/*.yaml job-machine/*.yaml node-labeller/*.yaml password/*.yaml policy/*.yaml rollout/*.yaml route-certificate/*.yaml
+//go:embed secret-copier/*.yaml shared-ingress/*.yaml shop/*.yaml shop/parts/*.yaml tenant/*.yaml timer/*.yaml ttl/*.yaml versions/*.yaml webapp/*.yaml
 var files embed.FS
 
 // Files returns the YAML files of the samples, a folder each. A sample may have its parts in a folder within.

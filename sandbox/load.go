@@ -85,20 +85,20 @@ func nameOf(o *unstructured.Unstructured) string {
 // as kubectl get -o yaml writes them. A folder stands for the files in it whose names end with .yaml, .yml or .json. A file
 // may have 16 MiB.
 func (s *Sandbox) LoadFiles(paths ...string) error {
-	return s.loadRead(readObjects(paths, nil))
+	return s.loadRead(readObjects(paths, nil, limitedTexts()))
 }
 
 // loadOptions stores the objects of the files that the options name.
 func (s *Sandbox) loadOptions(o Options) error {
 	crds, errs := readCRDs(o.CRDs)
-	objects, faults := readObjects(o.Load, o.Input)
+	objects, faults := readObjects(o.Load, o.Input, limitedTexts())
 	return s.loadRead(append(crds, objects...), append(errs, faults...))
 }
 
 // readCRDs reads the CRDs of files and folders, and skips other objects.
 func readCRDs(paths []string) (out []fileObject, errs []error) {
 	for _, path := range paths {
-		found, faults := readObjects([]string{path}, nil)
+		found, faults := readObjects([]string{path}, nil, limitedTexts())
 		found = slices.DeleteFunc(found, func(o fileObject) bool { return o.GetKind() != "CustomResourceDefinition" })
 		if len(found)+len(faults) == 0 {
 			faults = []error{fmt.Errorf("loading CRDs of %s: there is none", path)}

@@ -40,15 +40,34 @@ type document struct {
 	text []byte
 }
 
+// ReadDump reads the objects of files as [Sandbox.LoadFiles] does, and of an input, for which the name "-" stands. A dump of a cluster may
+// be large, so the files have no limit. The error has all faults with their places.
+func ReadDump(paths []string, input io.Reader) (out []*unstructured.Unstructured, err error) {
+	found, errs := readObjects(paths, input, texts{os.ReadFile, io.ReadAll})
+	for _, o := range found {
+		out = append(out, o.Unstructured)
+	}
+	return out, errors.Join(errs...)
+}
+
+// texts reads the texts of files and of the input.
+type texts struct {
+	file  func(name string) ([]byte, error)
+	input func(io.Reader) ([]byte, error)
+}
+
+// limitedTexts are texts that are no larger than a configuration may be.
+func limitedTexts() texts { return texts{source.ReadFile, source.ReadInput} }
+
 // readObjects reads the objects of files, and of those in folders. The name "-" stands for the input. It returns all errors.
-func readObjects(paths []string, input io.Reader) (out []fileObject, errs []error) {
+func readObjects(paths []string, input io.Reader, from texts) (out []fileObject, errs []error) {
 	for _, path := range paths {
 		names, err := filesAt(path)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("loading %s: %w", path, cause(err)))
 		}
 		for _, name := range names {
-			objects, faults := readFile(name, input)
+			objects, faults := readFile(name, input, from)
 			out, errs = append(out, objects...), append(errs, faults...)
 		}
 	}
@@ -85,17 +104,17 @@ func filesAt(path string) ([]string, error) {
 }
 
 // readFile reads the objects of a file.
-func readFile(name string, input io.Reader) (out []fileObject, errs []error) {
+func readFile(name string, input io.Reader, from texts) (out []fileObject, errs []error) {
 	var err error
 	var data []byte
 	switch {
 	case name != "-":
-		data, err = source.ReadFile(name)
+		data, err = from.file(name)
 	case input == nil:
 		err = errors.New("there is no input")
 	default:
 		name = "standard input"
-		data, err = source.ReadInput(input)
+		data, err = from.input(input)
 	}
 	if err != nil {
 		return nil, []error{fmt.Errorf("loading %s: %w", name, cause(err))}

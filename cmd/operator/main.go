@@ -17,4 +17,9 @@ import (
 	"github.com/handwerk-dev/handwerk/samples"
 )
 
-func main() { cmd.Program{Registry: handlers.Standard(), Samples: samples.Files()}.Main() }
+// The linker sets these for a release: -X main.builtBy=… -X main.image=….
+var builtBy, image string
+
+func main() {
+	cmd.Program{Registry: handlers.Standard(), Samples: samples.Files(), BuiltBy: builtBy, Image: image}.Main()
+}

@@ -23,10 +23,9 @@ const (
 	reset  = "\x1b[0m"
 )
 
-// Widths of columns. That of objects grows with them.
+// Widths of columns. They never change, so that columns hold still: a longer name moves its own line alone.
 const (
-	leastObject = 24
-	mostObject  = 48
+	widthObject = 36
 	widthBy     = 12
 )
 
@@ -51,15 +50,13 @@ type lines struct {
 	ordered bool
 	// slots are those of lines that are not written yet, in order.
 	slots []*slot
-	// width is that of the widest object so far, so that columns align.
-	width int
 	// stages are the last words about objects that come alive.
 	stages map[string]string
 	now    func() time.Time
 }
 
 func newLines(out io.Writer, color bool) *lines {
-	return &lines{out: out, color: color, width: leastObject, stages: map[string]string{}, now: time.Now}
+	return &lines{out: out, color: color, stages: map[string]string{}, now: time.Now}
 }
 
 // say writes a line about the play itself.
@@ -110,14 +107,13 @@ func (l *lines) banner(operator, kubeconfig, keep string, kept bool) {
 
 // NotACluster says in two lines what an API server in the process lacks.
 const NotACluster = `It is not a cluster: no containers run, Pods only say so, no network carries traffic,
-and admission policies, autoscalers and the controllers of others are missing.`
+and autoscalers and the controllers of others are missing.`
 
 // print writes a line to the output.
 func (l *lines) print(n line, at time.Time) {
 	text := n.what
 	if n.object != "" {
-		l.width = min(max(l.width, len(n.object)), mostObject)
-		text = fmt.Sprintf("%-*s  %-*s  %s", l.width, n.object, widthBy, n.by, n.what)
+		text = fmt.Sprintf("%-*s  %-*s  %s", widthObject, n.object, widthBy, n.by, n.what)
 	}
 	text = strings.TrimRight(text, " ")
 	if l.color && n.color != plain {

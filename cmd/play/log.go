@@ -25,7 +25,7 @@ func (l *lines) entry(e logmark.Entry) {
 	switch {
 	case e.Failed:
 		l.logged(e, red)
-	case isDeed(e.Message) || e.Level > 0 && (e.Values["handler"] == nil || slices.Contains(quiet, e.Values["cause"])):
+	case isOperation(e.Message) || e.Level > 0 && (e.Values["handler"] == nil || slices.Contains(quiet, e.Values["cause"])):
 	case e.Values[logmark.Warning] == true:
 		l.logged(e, yellow)
 	case e.Level > 0 || e.Values["name"] == nil:
@@ -38,14 +38,14 @@ func (l *lines) entry(e logmark.Entry) {
 // quiet are the causes for which a handler that succeeds has no line: it looks again, and what it writes has lines.
 var quiet = []any{string(dsl.Child), string(dsl.RelatedChange), string(dsl.IndexChange), string(dsl.Resync)}
 
-// deeds are what the engine says of writes to children.
-var deeds = []apply.Deed{
+// operations are the words of the engine for writes to children.
+var operations = []apply.Operation{
 	apply.Created, apply.Updated, apply.PutBack, apply.Unchanged, apply.Adopted, apply.GivenBack, apply.Deleted, apply.Released,
 	apply.Applied, apply.Patched,
 }
 
-func isDeed(message string) bool {
-	return slices.ContainsFunc(deeds, func(d apply.Deed) bool { return strings.HasPrefix(message, string(d)+" ") })
+func isOperation(message string) bool {
+	return slices.ContainsFunc(operations, func(d apply.Operation) bool { return strings.HasPrefix(message, string(d)+" ") })
 }
 
 // spoken are the values that have a place of their own in a line, or say nothing to somebody who plays.

@@ -20,11 +20,10 @@ func TestItIsNoClusterAsItSays(t *testing.T) {
 	s.begin()
 	client := s.client(s.kubeconfig())
 	s.awaits(`^deployments/home +web +created$`)
-	const rule = `{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}`
 	for _, missing := range []struct{ what, object string }{
-		{"policies", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: never}, spec: {
-			matchConstraints: {resourceRules: [` + rule + `]}, validations: [{expression: "false"}]}}`},
-		{"policies", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: never}, spec: {policyName: never, validationActions: [Deny]}}`},
+		{"no network carries traffic", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: never}, webhooks: [{
+			name: never.example.com, admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, clientConfig: {service: {namespace: default, name: never}},
+			rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}]}`},
 		{"autoscalers", `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: never, namespace: default}, spec: {
 			minReplicas: 5, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: home}}}`},
 		{"no containers run", `{apiVersion: v1, kind: Pod, metadata: {name: nowhere, namespace: default}, spec: {containers: [{name: a, image: "nowhere.invalid/nothing:none"}]}}`},

@@ -49,7 +49,9 @@ func (p *player) make(ctx context.Context, op *dsl.Operator) (*engine.Engine, er
 			return nil, err
 		}
 	}
-	e, err := engine.New(op, engine.Settings{Config: config, Log: log, Namespace: namespace, Identity: identity, PodName: identity})
+	e, err := engine.New(op, engine.Settings{
+		Config: config, Log: log, Namespace: namespace, Identity: identity, PodName: identity, Webhooks: engine.Webhooks{Address: "127.0.0.1:0"},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("making operator %s: %w", op.Name, err)
 	}

@@ -46,16 +46,30 @@ func byFile(all []cases.Report) (out []*file) {
 	return out
 }
 
-// Text writes the reports for people.
-func Text(w io.Writer, all []cases.Report) error {
+// The colors of verdicts, as terminals know them.
+const (
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	reset  = "\x1b[0m"
+)
+
+// Text writes the reports for people, with colors or without.
+func Text(w io.Writer, all []cases.Report, colors bool) error {
+	paint := func(color, word string) string {
+		if !colors {
+			return word
+		}
+		return color + word + reset
+	}
 	var out strings.Builder
 	count, failed := 0, 0
 	for _, f := range byFile(all) {
-		word := "ok  "
+		word := paint(green, "ok  ")
 		if f.failed > 0 {
-			word = "FAIL"
+			word = paint(red, "FAIL")
 		} else if f.skipped == len(f.reports) {
-			word = "skip"
+			word = paint(yellow, "skip")
 		}
 		for _, r := range f.reports {
 			if len(r.Failures) == 0 {
@@ -76,7 +90,7 @@ func Text(w io.Writer, all []cases.Report) error {
 		count, failed = count+len(f.reports), failed+f.failed
 	}
 	if failed > 0 {
-		fmt.Fprintf(&out, "%d of %s failed\n", failed, counted(count, "case"))
+		fmt.Fprintln(&out, paint(red, fmt.Sprintf("%d of %s failed", failed, counted(count, "case"))))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err

@@ -37,15 +37,19 @@ type Settings struct {
 	// Program and Args start a child process; Env is its environment, to which Worker is added.
 	Program   string
 	Args, Env []string
+	// Progress is a terminal on which a line says how far the cases are, from two seconds on. Optional.
+	Progress io.Writer
 }
 
 // Run runs the cases. It returns the reports of files that cannot be read, and of cases, in the order of the files, and
 // what of the operators has run, in the last process if there were several. A
 // case that ends the process, as a panic does, has failed; the others run in another process.
 func Run(ctx context.Context, s Settings) (all []cases.Report, covered []cases.Part, err error) {
+	progress := newProgress(s.Progress)
+	defer progress.end()
 	job := cases.Job{Files: s.Files, Pattern: s.Pattern, Coverage: s.Coverage}
 	for {
-		c := &child{settings: s}
+		c := &child{settings: s, progress: progress}
 		err := c.run(ctx, job)
 		all = append(all, c.ended...)
 		if err == nil || ctx.Err() != nil {
@@ -69,6 +73,7 @@ func Run(ctx context.Context, s Settings) (all []cases.Report, covered []cases.P
 // child is a process that runs cases.
 type child struct {
 	settings Settings
+	progress *progress
 	ended    []cases.Report
 	running  []cases.Report
 	covered  []cases.Part
@@ -126,6 +131,7 @@ func (c *child) read(out io.Reader, alive func()) bool {
 			return false
 		}
 		alive()
+		c.progress.saw(r)
 		switch {
 		case r.Done:
 			c.covered = r.Coverage

@@ -3,9 +3,9 @@
 
 // Package tree finds the children of an object in a cluster, and their children.
 //
-// Children by reference name their owner in metadata.ownerReferences. Children by record are those that operators of Handwerk list
-// in an annotation of the owner, whichever operator that is; they may be in other namespaces. The same annotation lists objects that
-// handlers patch. They are no children, so a tree shows nothing below them.
+// Children by reference name their owner in metadata.ownerReferences. Operators of Handwerk list other children
+// in an annotation of the owner, its inventory; these may be in other namespaces. Any operator's inventory counts. The same
+// annotation lists objects that handlers patch. They are no children, so a tree shows nothing below them.
 package tree
 
 import (
@@ -42,8 +42,8 @@ type Node struct {
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
-	// Ties say how it belongs to the object above: "reference", "record of operator foo", or "patched by operator foo", which makes no
-	// child of it.
+	// Ties say how it belongs to the object above: "reference", "inventory of operator foo", or "patched by operator foo",
+	// which makes no child of it.
 	Ties []string `json:"ties,omitempty"`
 	// Ready is nil if the object could not be read. Reason and Message say what it lacks.
 	Ready   *bool      `json:"ready,omitempty"`
@@ -196,15 +196,15 @@ func (b *builder) recorded(o *unstructured.Unstructured) (out []child) {
 			continue
 		}
 		operator, _, _ := strings.Cut(prefix, ".")
-		record, err := ownership.ParseRecord(text, o.GetUID())
+		inventory, err := ownership.ParseInventory(text, o.GetUID())
 		if err != nil {
 			b.unread("the children of operator %s, of %s: %v", operator, ownership.PlaceOf(o).People(), err)
 			continue
 		}
-		for _, place := range record.Places() {
-			out = append(out, child{place: place, tie: "record of operator " + operator})
+		for _, place := range inventory.Places() {
+			out = append(out, child{place: place, tie: "inventory of operator " + operator})
 		}
-		for _, t := range record.Targets() {
+		for _, t := range inventory.Targets() {
 			out = append(out, child{t.Place, "patched by operator " + operator, true})
 		}
 	}

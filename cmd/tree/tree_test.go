@@ -89,21 +89,21 @@ func (g *grove) resource(o *unstructured.Unstructured) schema.GroupVersionResour
 	return mapping.Resource
 }
 
-// record has an operator list children on an object.
-func (g *grove) record(owner *unstructured.Unstructured, operator string, children ...*unstructured.Unstructured) {
+// inventory has an operator list children on an object.
+func (g *grove) inventory(owner *unstructured.Unstructured, operator string, children ...*unstructured.Unstructured) {
 	g.Helper()
 	titles := map[ownership.Place]string{}
 	for _, o := range children {
 		titles[ownership.PlaceOf(o)] = "app/x"
 	}
-	var none *ownership.Record
+	var none *ownership.Inventory
 	g.annotate(owner, operator, none.With(time.Unix(1, 0), titles))
 }
 
-// annotate writes an operator's record onto an object.
-func (g *grove) annotate(owner *unstructured.Unstructured, operator string, record *ownership.Record) {
+// annotate writes an operator's inventory onto an object.
+func (g *grove) annotate(owner *unstructured.Unstructured, operator string, inventory *ownership.Inventory) {
 	g.Helper()
-	text, err := record.Encode(owner.GetUID())
+	text, err := inventory.Encode(owner.GetUID())
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func (g *grove) draw(o *unstructured.Unstructured) (lines, unread []string) {
 	return lines, found.Unread
 }
 
-// TestTheTreeOfAnObject holds that children by reference and by record are found, of all operators, in all namespaces and at any
+// TestTheTreeOfAnObject holds that children by reference and by inventory are found, of all operators, in all namespaces and at any
 // depth, that one which is gone is said to be so, and that a ring ends.
 func TestTheTreeOfAnObject(t *testing.T) {
 	g := newGrove(t)
@@ -158,18 +158,18 @@ func TestTheTreeOfAnObject(t *testing.T) {
 	far := g.make("v1", "ConfigMap", "other", "far", nil)
 	g.make("v1", "Secret", "other", "below", nil, far)
 	gone := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "other", "name": "gone"}}}
-	g.record(root, "foo.handwerk.dev", web, far, gone)
-	g.record(far, "bar.example.com", root)
+	g.inventory(root, "foo.handwerk.dev", web, far, gone)
+	g.inventory(far, "bar.example.com", root)
 	g.make("v1", "ConfigMap", "shop", "stranger", nil)
 
 	lines, unread := g.draw(root)
 	want := []string{
 		"ConfigMap, shop/root",
-		"  ConfigMap, other/far, record of operator foo",
-		"    ConfigMap, shop/root, record of operator bar, again",
+		"  ConfigMap, other/far, inventory of operator foo",
+		"    ConfigMap, shop/root, inventory of operator bar, again",
 		"    Secret, other/below, reference",
-		"  ConfigMap, other/gone, NotFound, record of operator foo",
-		"  Deployment, shop/web, LessReplicas, record of operator foo, reference",
+		"  ConfigMap, other/gone, NotFound, inventory of operator foo",
+		"  Deployment, shop/web, LessReplicas, inventory of operator foo, reference",
 		"    ReplicaSet, shop/web-1, reference",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" || unread != nil {
@@ -186,7 +186,7 @@ func TestPatchedObjectsAreInTheTree(t *testing.T) {
 	g.make("v1", "ConfigMap", "other", "below", nil, other)
 	g.make("v1", "ConfigMap", "shop", "below", nil, own)
 	gone := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "shop", "name": "gone"}}}
-	var r *ownership.Record
+	var r *ownership.Inventory
 	for _, o := range []*unstructured.Unstructured{own, other, gone} {
 		for _, handler := range []string{"one", "two"} {
 			r = r.WithTarget(time.Unix(1, 0), ownership.Target{
@@ -215,10 +215,10 @@ func TestATreeSaysWhatItLacks(t *testing.T) {
 	g.make("v1", "Secret", "shop", "hidden", nil, root)
 	secret := g.make("v1", "Secret", "shop", "recorded", nil)
 	g.make("v1", "Service", "shop", "web", map[string]any{"clusterIP": "None"}, root)
-	g.record(root, "foo.handwerk.dev", secret)
+	g.inventory(root, "foo.handwerk.dev", secret)
 	g.server.Forbid(server.Rule{Verb: "*", Resource: schema.GroupResource{Resource: "secrets"}})
 	lines, unread := g.draw(root)
-	if diff := cmp.Diff([]string{"ConfigMap, shop/root", "  Secret, shop/recorded, unknown, record of operator foo", "  Service, shop/web, reference"}, lines); diff != "" {
+	if diff := cmp.Diff([]string{"ConfigMap, shop/root", "  Secret, shop/recorded, unknown, inventory of operator foo", "  Service, shop/web, reference"}, lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if text := strings.Join(unread, "\n"); len(unread) != 2 || !strings.Contains(text, "Secret shop/recorded: ") || !strings.Contains(text, "secrets: ") {
@@ -246,9 +246,9 @@ func TestAReferenceFromAnotherNamespaceMakesNoChild(t *testing.T) {
 	root := g.make("v1", "ConfigMap", "shop", "root", nil, tenant)
 	far := g.make("v1", "ConfigMap", "other", "aaa", nil)
 	near := g.make("v1", "Secret", "shop", "zzz", nil, root)
-	g.record(root, "foo.handwerk.dev", far)
+	g.inventory(root, "foo.handwerk.dev", far)
 	g.make("v1", "ConfigMap", "other", "forged", nil, near, root)
-	want := []string{"Namespace, tenant", "  ConfigMap, shop/root, reference", "    ConfigMap, other/aaa, record of operator foo", "    Secret, shop/zzz, reference"}
+	want := []string{"Namespace, tenant", "  ConfigMap, shop/root, reference", "    ConfigMap, other/aaa, inventory of operator foo", "    Secret, shop/zzz, reference"}
 	for name, begin := range map[string]struct {
 		root *unstructured.Unstructured
 		want []string
@@ -283,7 +283,7 @@ func TestATreeHasAnEnd(t *testing.T) {
 	for i := range gone {
 		gone[i] = gonePlace("v1", "ConfigMap", fmt.Sprint("c", i))
 	}
-	g.record(root, "foo.handwerk.dev", gone...)
+	g.inventory(root, "foo.handwerk.dev", gone...)
 	reads.Store(0)
 	lines, unread := g.draw(root)
 	if len(lines) != most || reads.Load() != most {
@@ -302,7 +302,7 @@ func gonePlace(version, kind, name string) *unstructured.Unstructured {
 func TestAChildThatIsGoneHasAVersion(t *testing.T) {
 	g := newGrove(t)
 	root := g.make("v1", "ConfigMap", "shop", "root", nil)
-	g.record(root, "foo.handwerk.dev", gonePlace("apps/v1", "Deployment", "a"), gonePlace("v1", "Secret", "b"), gonePlace("no.example/v1", "Unserved", "c"))
+	g.inventory(root, "foo.handwerk.dev", gonePlace("apps/v1", "Deployment", "a"), gonePlace("v1", "Secret", "b"), gonePlace("no.example/v1", "Unserved", "c"))
 	found, err := Of(t.Context(), g.Clients, g.resource(root), "shop", "root")
 	if err != nil {
 		t.Fatal(err)

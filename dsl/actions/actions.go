@@ -153,6 +153,8 @@ type Build struct {
 	Vars []string
 	// Lets are named expressions that the handler's expressions may use; a compiler takes them by WithLets. Nil means none.
 	Lets *expr.Lets
+	// Admission: the handler is a rule about requests. See [dsl.Resource.Mutate].
+	Admission bool
 	// Reported: the machine's conditions report the result of the handler, so the handler sets no condition.
 	Reported bool
 	// Kept says which parts of the resource's objects the cache holds; nil means all.
@@ -188,16 +190,21 @@ func (r *Registry) Daemon(name string, fn dsl.DaemonFunc) {
 	r.Function(dsl.Function{Name: name, Daemon: fn})
 }
 
+// Admission registers a function that decides about requests, under a name.
+func (r *Registry) Admission(name string, fn dsl.AdmissionFunc) {
+	r.Function(dsl.Function{Name: name, Admission: fn, Needs: []dsl.Need{}})
+}
+
 // Function registers a function.
 func (r *Registry) Function(f dsl.Function) {
 	if _, found := r.functions[f.Name]; found {
 		r.faults = append(r.faults, fmt.Errorf("registering function %s: the name is taken", f.Name))
 	}
-	if f.Name == "" || f.Func == nil && f.Daemon == nil {
+	if f.Name == "" || f.Func == nil && f.Daemon == nil && f.Admission == nil {
 		r.faults = append(r.faults, fmt.Errorf("registering function %q: name and code are required", f.Name))
 	}
-	if f.Func != nil && f.Daemon != nil {
-		r.faults = append(r.faults, fmt.Errorf("registering function %s: it is for handlers or for daemons, and not for both", f.Name))
+	if f.Func != nil && f.Daemon != nil || f.Admission != nil && (f.Func != nil || f.Daemon != nil) {
+		r.faults = append(r.faults, fmt.Errorf("registering function %s: it is for handlers, for daemons or for rules about requests, and not for several", f.Name))
 	}
 	r.functions[f.Name] = f
 }

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/openapi"
 )
 
@@ -57,24 +56,6 @@ func TestASchemaSaysWhatThereCanBe(t *testing.T) {
 	}
 	if got := k.OfKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Nothing"}); got != nil {
 		t.Errorf("an unknown kind has the schema %v", got)
-	}
-}
-
-// TestEveryGroupIsKnownWithoutTheArchive holds that no kind of Kubernetes is taken for one of a CRD.
-func TestEveryGroupIsKnownWithoutTheArchive(t *testing.T) {
-	k, err := Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range k.index.Kinds {
-		if !dsl.BuiltIn(e.Group) {
-			t.Errorf("%s counts as a kind of a CRD", e.GroupVersionKind)
-		}
-	}
-	for _, group := range []string{"example.com", "samplecontroller.k8s.io", "gateway.networking.k8s.io", "metrics.k8s.io"} {
-		if dsl.BuiltIn(group) {
-			t.Errorf("%s counts as a group of Kubernetes itself", group)
-		}
 	}
 }
 

@@ -40,7 +40,7 @@ func (w *watched) single(at path, h *making) *actions.Built {
 	if !found || h.config == nil || h.With == nil && w.Has(at.Key("with")) {
 		return nil
 	}
-	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole(), OperatorWide: h.active(), Daemon: h.kind == dsl.DaemonHandler}
+	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole(), OperatorWide: h.active(), Daemon: h.kind == dsl.DaemonHandler, Admission: h.kind == dsl.AdmissionHandler}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer, build.Restores = h.noFinalizer(), h.restores
 	build.Always = h.level && !h.partial()
@@ -107,8 +107,11 @@ func (w *watched) declare(at path, h *making, built actions.Built) {
 	}
 }
 
-// given returns the names of a handler's parameters.
+// given returns the names of a handler's parameters; nil if they are not known.
 func given(h *making) map[string]bool {
+	if h.kind == dsl.AdmissionHandler {
+		return nil // its parameters are an object
+	}
 	out := map[string]bool{}
 	for name := range h.With {
 		out[name] = true
@@ -123,21 +126,10 @@ func (h *making) partial() bool {
 
 // without returns the variables that the handler's expressions cannot have.
 func without(h *making) map[string]string {
-	out := map[string]string{}
-	for _, name := range []string{expr.Old, expr.Diff} {
-		switch {
-		case h.kind == dsl.DaemonHandler:
-			out[name] = "is not known to a daemon, which has no stored state"
-		case h.state != "":
-			out[name] = "is not known to a machine, which goes by the object as it is"
-		case h.level:
-			out[name] = "is not known to a level-triggered handler, which has no stored state (want causes: [create, update], or one of them)"
-		case h.Old != nil && !*h.Old:
-			out[name] = "is not known to a handler with old: false"
-		case !slices.Contains(h.Causes, dsl.Update) && !slices.Contains(h.Causes, dsl.Reconcile):
-			out[name] = "is never known to a handler without the cause update"
-		}
+	if h.kind == dsl.AdmissionHandler {
+		return h.lacks
 	}
+	out := withoutOld(h)
 	switch {
 	case h.kind == dsl.DaemonHandler:
 		out[expr.Handlers] = "is not known to a daemon, which runs beside them"
@@ -154,6 +146,26 @@ func without(h *making) map[string]string {
 	}
 	if h.starts {
 		out[expr.Indexes] = "are not there in a startup, which runs before anything is watched"
+	}
+	return out
+}
+
+// withoutOld returns the old state of the object and its difference, if the handler's expressions cannot have them.
+func withoutOld(h *making) map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{expr.Old, expr.Diff} {
+		switch {
+		case h.kind == dsl.DaemonHandler:
+			out[name] = "is not known to a daemon, which has no stored state"
+		case h.state != "":
+			out[name] = "is not known to a machine, which goes by the object as it is"
+		case h.level:
+			out[name] = "is not known to a level-triggered handler, which has no stored state (want causes: [create, update], or one of them)"
+		case h.Old != nil && !*h.Old:
+			out[name] = "is not known to a handler with old: false"
+		case !slices.Contains(h.Causes, dsl.Update) && !slices.Contains(h.Causes, dsl.Reconcile):
+			out[name] = "is never known to a handler without the cause update"
+		}
 	}
 	return out
 }

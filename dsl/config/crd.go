@@ -30,12 +30,14 @@ func (w *watched) customResource() {
 	for _, h := range w.out.Machines() { // machines declared in Go; those of the configuration come later
 		given.Machines = append(given.Machines, h.Machine.Name)
 	}
+	given.Service = crd.ServiceOf(w.out)
 	tree, faults := crd.Build(w.out.Name, &given)
 	at := w.at.Key("schema")
 	for _, fault := range faults {
 		w.unfit(at, at, fault)
 	}
 	w.out.CRD = tree
+	(&converting{watched: w}).conversions()
 	w.out.CRDFault = func(err error) error { return w.within(at, 0, 0, err.Error()) }
 }
 

@@ -34,6 +34,7 @@ type document struct {
 	Cleanup    activities `yaml:"cleanup" doc:"Handlers that each process runs when it stops, after all other handlers have ended."`
 	Health     probes     `yaml:"health" doc:"Handlers that are checks of /healthz, beside the operator's own checks. While one fails, a liveness probe restarts the process."`
 	Ready      probes     `yaml:"ready" doc:"Handlers that are checks of /readyz, beside the operator's own checks. While one fails, the process is not ready; it works on."`
+	Admission  []admitted `yaml:"admission" doc:"Rules about requests to write objects of resources that the operator does not handle, each in one document only."`
 	Resources  []resource `yaml:"resources" doc:"The resources to watch, each in one document only."`
 }
 
@@ -73,8 +74,9 @@ type settings struct {
 	GracePeriod    time.Duration   `yaml:"gracePeriod" default:"20s" doc:"The time that running handlers have to end after the process was asked to stop."`
 	QPS            float32         `yaml:"qps" min:"0.1" doc:"The most requests to the API server in a second. Absent: the operator sets no limit."`
 	Burst          int             `yaml:"burst" min:"1" doc:"How many requests may be sent at once, beyond qps. Default: twice qps. Needs qps."`
-	Events         dsl.EventsMode  `yaml:"events" default:"warnings" doc:"Which Events the operator sends by itself. warnings: about handlers that fail, and objects that are held. changes: also about children that it created or deleted. Events of handlers are always sent."`
+	Events         dsl.EventsMode  `yaml:"events" default:"warnings" doc:"Which Events the operator sends by itself. warnings: about handlers that fail, and objects that are held. changes: also about children that it created or deleted. log: besides that, lines that handlers log. Events of handlers are always sent."`
 	History        *amount         `yaml:"history" default:"16Mi" doc:"The memory for the last 20 reconciles of each object, which operator why shows: bytes, or an amount as in 16Mi. The oldest reconciles go first; one object takes a fiftieth at most. 0 keeps none."`
+	Limits         *limits         `yaml:"limits" doc:"Limits that all resources without limits of their own share."`
 }
 
 type leaderElection struct {
@@ -198,6 +200,9 @@ func (l *loader) compile() *dsl.Operator {
 	if p := l.only("settings"); p != nil && p.form.Settings != nil {
 		s := p.form.Settings
 		op.Settings = dsl.Settings{GracePeriod: s.GracePeriod, QPS: s.QPS, Burst: s.Burst, Events: s.Events, History: (*int64)(s.History)}
+		if s.Limits != nil {
+			op.Settings.Limits = s.Limits.limits()
+		}
 		if s.LeaderElection != nil {
 			op.Settings.LeaderElection = dsl.LeaderElection(*s.LeaderElection)
 		}
@@ -213,6 +218,9 @@ func (l *loader) compile() *dsl.Operator {
 		l.activities(op, p, dsl.ReadyProbe, p.form.Ready)
 		for i := range p.form.Resources {
 			l.resource(op, p, i)
+		}
+		for i := range p.form.Admission {
+			l.admitted(op, p, i)
 		}
 	}
 	return op

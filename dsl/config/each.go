@@ -133,6 +133,9 @@ var listOrMap = &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrAr
 // alone.
 func (h *making) within(s shape.Schemas) shape.Schemas {
 	s.Alone = len(h.Field) > 0
+	if h.kind == dsl.AdmissionHandler {
+		s.Self.Kept = nil // requests have whole objects
+	}
 	if h.each == nil {
 		return s
 	}

@@ -74,6 +74,8 @@ type making struct {
 	// names are the variables of its expressions besides those of all handlers. oneStep: it is one step of a handler.
 	names   []string
 	oneStep bool
+	// lacks are the variables that a rule about requests does not have, with the reason.
+	lacks map[string]string
 	// explainWhen explains its when, and asks are the conditions within its code that it has itself.
 	explainWhen explainer
 	asks        []actions.Ask

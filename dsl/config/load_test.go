@@ -129,7 +129,7 @@ func TestLoad(t *testing.T) {
 			files: map[string]string{"a.yaml": watching("foos") + "x: 1\n", "b.yaml": watching("foos") + "scope: {}\n", "c.yaml": "a: [\n"},
 			paths: []string{"c.yaml", "missing.yaml", "b.yaml", "a.yaml"},
 			fault: "a.yaml:4:24: resources[0].resource: foos is declared twice (first at b.yaml:4:24)\n" +
-				"a.yaml:5:1: x: unknown field (want one of apiVersion, kind, metadata, scope, settings, let, indexes, startup, cleanup, health, ready, resources)\n" +
+				"a.yaml:5:1: x: unknown field (want one of apiVersion, kind, metadata, scope, settings, let, indexes, startup, cleanup, health, ready, admission, resources)\n" +
 				"b.yaml:5:8: scope: must not be empty\n" +
 				"c.yaml:2:1: invalid YAML: did not find expected node content\n" +
 				"missing.yaml: reading configuration: no such file or directory",
@@ -227,7 +227,7 @@ func TestTextThatIsNotReadable(t *testing.T) {
 		},
 		"a column counts characters": {
 			watching("foos") + "\"ü\": {ä: 1, ä: 2}\nscope: {\"ü\": 1, namespaces: [ä]}\n",
-			"x.yaml:5:1: [\"ü\"]: unknown field (want one of apiVersion, kind, metadata, scope, settings, let, indexes, startup, cleanup, health, ready, resources)\n" +
+			"x.yaml:5:1: [\"ü\"]: unknown field (want one of apiVersion, kind, metadata, scope, settings, let, indexes, startup, cleanup, health, ready, admission, resources)\n" +
 				"x.yaml:6:9: scope[\"ü\"]: unknown field (want one of namespaces, namespaceSelector)\n" +
 				"x.yaml:6:30: scope.namespaces[0]: want a namespace or a glob such as team-*: ",
 		},

@@ -61,6 +61,7 @@ func (w *watched) relation(at path, of *relation) {
 			w.FaultKey(at.Key("selector").Key("fields"), "is not for related objects")
 		}
 	}
+	out.Namespace, out.Object = constant(s.namespace), constant(s.object)
 	w.exists(at.Key("resource"), of.Resource)
 	out.Holding = of.held(w, at, func(s shape.Schemas) *spec.Schema { return s.Related[of.Name].Schema })
 	out.Select, out.After = s.selection, w.after(at, s)
@@ -96,6 +97,18 @@ func (w *watched) after(at path, s *selecting) (out []string) {
 		}
 	}
 	return out
+}
+
+// constant returns the text of a template without expressions. Other templates and nil give the empty text.
+func constant(t *expr.Template) string {
+	if t == nil || len(t.Programs()) > 0 {
+		return ""
+	}
+	text, err := textOf(t, expr.Scope{})
+	if err != nil {
+		return "" // not reached: the template was text in the file
+	}
+	return text
 }
 
 // programsOf returns the expressions of a template, which may be nil.

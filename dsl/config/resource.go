@@ -4,6 +4,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -12,7 +13,7 @@ import (
 )
 
 type resource struct {
-	Resource  string           `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, as in deployments.v1.apps. Without a version: the one that the API server prefers."`
+	Resource  string           `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, as in deployments.v1.apps. Without a version: the one that the API server prefers. Built-in kinds may have another name of kubectl, as deploy or Deployment."`
 	Schema    *crd.Schema      `yaml:"schema" doc:"The schema of a resource of your own: operator crd prints its CRD, operator run --install-crds installs it, and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
 	Resync    time.Duration    `yaml:"resync" doc:"The period after which each object is handled again, changed or not (cause resync). Absent: never."`
 	Workers   int              `yaml:"workers" min:"1" default:"4" doc:"How many objects of the resource are handled at the same time."`
@@ -22,12 +23,15 @@ type resource struct {
 	Ignore    []dsl.Path       `yaml:"ignore" unique:"true" doc:"Fields whose changes do not count, as in spec.lastSync or metadata.annotations[\"example.com/seen\"]: they run no handler, and old and diff leave them out. A handler that names or reads one itself is a fault. Cause event reports all changes."`
 	Selector  *selector        `yaml:"selector" min:"1" doc:"Which objects the operator sees; the API server selects. Absent: all."`
 	Ready     *bool            `yaml:"ready" doc:"Whether the engine keeps the condition Ready of the objects. Default: true if the resource has a schema, a handler with apply runs for reconcile, and all handlers are known not to set Ready; else false."`
+	Limits    *limits          `yaml:"limits" doc:"Limits of this resource alone. Absent: it shares settings.limits."`
 	Owns      []owned          `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner. Each is its name, or a map that says how it is held. Kinds that apply names need not be here."`
 	Related   []relation       `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
 	Let       lets             `yaml:"let" min:"1" mistaken:"vars,variables,locals,define" doc:"Named expressions, which all expressions of the resource know as variables, as in let: {wanted: self.spec.replicas > 0}. They may use each other. Absent: none."`
 	Machine   machines         `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state is kept in the object's status. It runs before the handlers."`
-	Handlers  []handler        `yaml:"handlers" required:"true" unless:"schedule,daemons,machine,schema" doc:"What to do for each object, in this order. A resource has handlers, daemons, a machine or a schedule; or a schema alone, if its handlers are declared in Go."`
+	Handlers  []handler        `yaml:"handlers" required:"true" unless:"schedule,daemons,machine,schema,validate,mutate" doc:"What to do for each object, in this order. A resource has handlers, daemons, a machine, a schedule or rules; or a schema alone, if its handlers are declared in Go."`
 	Daemons   []attendant      `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers. They start after the first reconcile of the object, and end when it is deleted or the filters do not match any more."`
+	Validate  []validationRule `yaml:"validate" doc:"Rules that decide whether the API server stores an object of the resource."`
+	Mutate    []mutationRule   `yaml:"mutate" doc:"Rules that change an object before the API server stores it. They run before the rules of validate."`
 	Schedule  schedule         `yaml:"schedule" doc:"What to do by time (every, pause or cron) for the resource as a whole; the variable objects has all objects. Without leaderElection each process does it."`
 }
 
@@ -73,6 +77,9 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	}
 	w.out.Cache = w.form.Cache
 	w.out.Ready = w.form.Ready
+	if w.form.Limits != nil {
+		w.out.Limits = new(w.form.Limits.limits())
+	}
 	if w.out.Keep = w.form.Keep; len(w.form.Keep) > 0 {
 		w.out.KeepAt = w.where(w.at.Key("keep"))
 	}
@@ -108,10 +115,25 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	for i := range w.form.Schedule {
 		w.scheduled(w.at.Key("schedule").Index(i), &w.form.Schedule[i])
 	}
+	w.rules(w.form.Validate, w.form.Mutate)
 	w.kindless()
+	w.forgotten()
 	if form := w.form; form.Schema != nil && len(form.Handlers)+len(form.Daemons)+len(form.Machine.list)+len(form.Schedule) == 0 {
 		w.out.Open = true
 		l.open = append(l.open, w)
+	}
+}
+
+// forgotten checks that no handler reads a child that another one applies and forgets. It would see the child only in a
+// reconcile in which the other one runs, too.
+func (w *watched) forgotten() {
+	for _, made := range w.out.Makes {
+		for _, h := range w.out.Handlers() {
+			if made.Forgotten && slices.Contains(h.Known.Reads.ChildNames, made.Name) && !slices.Contains(h.Makers, made.Maker) {
+				by := w.children.made[made.Name]
+				by.Fault(by.at.Key("ownership"), "handler %s reads the child, which none applies and forgets: want labelled, or no ownership", h.ID)
+			}
+		}
 	}
 }
 

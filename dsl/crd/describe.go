@@ -52,6 +52,10 @@ func Describe[T any](r *dsl.Resource, more ...func(*Schema)) {
 		for _, h := range r.Machines() {
 			s.Machines = append(s.Machines, h.Machine.Name)
 		}
+		for _, c := range r.Conversions() {
+			s.Conversions = append(s.Conversions, c.Version)
+		}
+		s.Service = ServiceOf(r)
 		for _, set := range more {
 			set(s)
 		}

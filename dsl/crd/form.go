@@ -13,26 +13,34 @@ import (
 	"gopkg.in/yaml.v3"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // Schema is an author's description of a resource. The doc tags are its reference.
 type Schema struct {
-	Kind            string   `yaml:"kind" required:"true" doc:"The kind of the objects, in CamelCase, as in WebApp."`
-	Scope           Scope    `yaml:"scope" default:"Namespaced" doc:"Whether objects are in namespaces, or in the cluster as a whole."`
-	ListKind        string   `yaml:"listKind" doc:"The kind of a list of objects. Default: the kind with List behind it."`
-	Singular        string   `yaml:"singular" doc:"The resource's name for one object. Default: the kind in lower case."`
-	ShortNames      []string `yaml:"shortNames" doc:"Short names of the resource for kubectl, as in wa."`
-	Categories      []string `yaml:"categories" doc:"Groups of resources for kubectl get that the resource belongs to, such as all."`
-	Spec            Fields   `yaml:"spec" doc:"The fields of spec. A field is its type and, behind a bar, markers, as in integer | default=1 minimum=1; an object is a map of fields. Types: string, integer, number, boolean, date, datetime, quantity, int-or-string, object (of any form), []T, map[string]T and those under types. Markers: required, default, description, enum, minimum, maximum, minLength, maxLength, pattern, format, minItems, maxItems, uniqueItems, listType, listMapKey, minProperties, maxProperties, immutable, validation (a CEL expression) and its message."`
-	Status          Fields   `yaml:"status" doc:"The fields of status, in the form of spec. Conditions are always among them."`
-	Types           Fields   `yaml:"types" doc:"Types by name, in the form of fields, for spec, status and each other."`
-	Validation      []Rule   `yaml:"validation" doc:"Rules over the whole object, which the API server checks. A rule over one field is its marker validation."`
-	OpenAPIV3Schema *OpenAPI `yaml:"openAPIV3Schema" doc:"The schema of the whole object in the form that CRDs have, instead of spec, status and types."`
-	Columns         []Column `yaml:"columns" doc:"The columns that kubectl get shows beside the name. The age is added if it is not among them."`
+	Kind            string    `yaml:"kind" required:"true" doc:"The kind of the objects, in CamelCase, as in WebApp."`
+	Scope           Scope     `yaml:"scope" default:"Namespaced" doc:"Whether objects are in namespaces, or in the cluster as a whole."`
+	ListKind        string    `yaml:"listKind" doc:"The kind of a list of objects. Default: the kind with List behind it."`
+	Singular        string    `yaml:"singular" doc:"The resource's name for one object. Default: the kind in lower case."`
+	ShortNames      []string  `yaml:"shortNames" doc:"Short names of the resource for kubectl, as in wa."`
+	Categories      []string  `yaml:"categories" doc:"Groups of resources for kubectl get that the resource belongs to, such as all."`
+	Spec            Fields    `yaml:"spec" doc:"The fields of spec. A field is its type and, behind a bar, markers, as in integer | default=1 minimum=1; an object is a map of fields. Types: string, integer, number, boolean, date, datetime, quantity, int-or-string, object (of any form), []T, map[string]T and those under types. Markers: required, default, description, enum, minimum, maximum, minLength, maxLength, pattern, format, minItems, maxItems, uniqueItems, listType, listMapKey, minProperties, maxProperties, immutable, validation (a CEL expression) and its message."`
+	Status          Fields    `yaml:"status" doc:"The fields of status, in the form of spec. Conditions are always among them."`
+	Types           Fields    `yaml:"types" doc:"Types by name, in the form of fields, for spec, status and each other."`
+	Validation      []Rule    `yaml:"validation" doc:"Rules over the whole object, which the API server checks. A rule over one field is its marker validation."`
+	OpenAPIV3Schema *OpenAPI  `yaml:"openAPIV3Schema" doc:"The schema of the whole object in the form that CRDs have, instead of spec, status and types."`
+	Columns         []Column  `yaml:"columns" doc:"The columns that kubectl get shows beside the name. The age is added if it is not among them."`
+	Versions        []Version `yaml:"versions" doc:"Further versions of the resource. The operator converts objects between them and the resource's own version, if their schemas differ."`
+	Storage         string    `yaml:"storage" doc:"The version in which the API server stores objects. Default: the resource's own. After a change, operator migrate rewrites the objects that are stored."`
 	// Machines are the names of the resource's machines; one may be empty. The fields of their progress are added to a
 	// status in short form.
 	Machines []string `yaml:"-"`
+	// Service is the Service by which the API server reaches the operator that converts objects, until the operator says where
+	// it is. Conversions are the versions that functions in Go convert.
+	Service     types.NamespacedName `yaml:"-"`
+	Conversions []string             `yaml:"-"`
 
 	// from is the Go type that replaces spec, status and types.
 	from reflect.Type
@@ -195,7 +203,8 @@ func kubernetes() *form.Foreign {
 	}}
 }
 
-// words are the keywords of a schema, which contains schemas itself.
+// words reads and describes the keywords of a schema. It is a type of its own because some keywords contain schemas: the
+// description refers to itself.
 type words struct{ *apiextensions.JSONSchemaProps }
 
 // ReadForm reads them.

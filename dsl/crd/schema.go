@@ -70,11 +70,13 @@ func Build(name dsl.ResourceName, s *Schema) (map[string]any, []*shape.Misfit) {
 	b := &builder{form: s, places: map[string]place{}}
 	b.names()
 	root := b.root()
-	crd := definition(name, s, root, b.columns(root))
+	columns := b.columns(root)
 	if s.OpenAPIV3Schema == nil || s.OpenAPIV3Schema.props != nil && len(b.faults) == 0 {
 		b.lint(nil, root)
 		b.validate(root)
 	}
+	crd := definition(name, s, root, columns)
+	b.versions(name, crd)
 	if len(b.faults) > 0 {
 		return nil, b.sorted()
 	}
@@ -181,11 +183,21 @@ func inJSON(crd *apiextensions.CustomResourceDefinition) (map[string]any, error)
 // Objects returns the kind of the objects that a CRD of [Build] describes, and their schema with the fields that
 // every object has: apiVersion, kind and metadata.
 func Objects(crd map[string]any) (schema.GroupVersionKind, *spec.Schema, error) {
+	return ObjectsOf(crd, "")
+}
+
+// ObjectsOf is [Objects] for one of the versions of the CRD. If it has no such version, that of the resource counts.
+func ObjectsOf(crd map[string]any, name string) (schema.GroupVersionKind, *spec.Schema, error) {
 	given := apiextensions.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(crd, &given); err != nil {
 		return schema.GroupVersionKind{}, nil, fmt.Errorf("reading CRD: %w", err)
 	}
-	version := given.Spec.Versions[0]
+	version := given.Spec.Versions[0] // that of the resource
+	for _, each := range given.Spec.Versions {
+		if each.Name == name {
+			version = each
+		}
+	}
 	kind := schema.GroupVersionKind{Group: given.Spec.Group, Version: version.Name, Kind: given.Spec.Names.Kind}
 	root, b := version.Schema.OpenAPIV3Schema, &builder{form: &Schema{}, places: map[string]place{}}
 	if root.Properties == nil {

@@ -116,6 +116,8 @@ func TestWhichMachineIsMeant(t *testing.T) {
 	two := everything()
 	two.Resource("papers.v1.example.com", review("example.com"))
 	two.Resource("papers.v1.other.org", review("other.org"))
+	jobs := dsl.New("jobs")
+	jobs.Resource("jobs.v1.example.com", review("example.com"))
 	tests := map[string]struct {
 		of         *dsl.Operator
 		text, want string
@@ -127,6 +129,7 @@ func TestWhichMachineIsMeant(t *testing.T) {
 		"with the group":                             {everything(), "apps.example.com/machine", "machine of apps.v1.example.com"},
 		"there are several":                          {two, "review", "drawing machine review: there are several of that name (want teams.example.com/review or papers.v1.example.com/review or papers.v1.other.org/review)"},
 		"one of several":                             {two, "papers.other.org/review", "machine review of papers.v1.other.org"},
+		"with a plural of a built-in kind, too":      {jobs, "jobs/review", "machine review of jobs.v1.example.com"},
 		"it is misspelt":                             {everything(), "reviews", `drawing machine reviews: there is none of that name (did you mean "review"?)`},
 		"its resource is misspelt":                   {everything(), "teems.example.com/review", `drawing machine teems.example.com/review: there is none of that name (did you mean "teams.example.com/review"?)`},
 		"it is misspelt, with its resource in short": {everything(), "teams/revew", `drawing machine teams/revew: there is none of that name (did you mean "teams/review"?)`},

@@ -60,8 +60,8 @@ var errNone = errors.New("the operator has no machines")
 // spells reports whether text names the resource, with or without its version and its group.
 func spells(text string, name dsl.ResourceName) bool {
 	given, err := dsl.ParseResourceName(text)
-	return err == nil && given.Resource == name.Resource && (given.Group == "" || given.Group == name.Group) &&
-		(given.Version == "" || given.Version == name.Version)
+	return text == name.Resource || err == nil && given.Resource == name.Resource &&
+		(given.Group == "" || given.Group == name.Group) && (given.Version == "" || given.Version == name.Version)
 }
 
 // ofMachine draws a machine of a resource.

@@ -85,6 +85,9 @@ func (b *builder) resource(r *dsl.Resource) {
 	}
 	id := b.node(Resource, []string{"resource"}, r.Name.Resource, version(r.Name), filters(r.LabelSelector, r.FieldSelector, nil, nil, nil), resync)
 	b.watched[r] = id
+	for _, h := range r.Admissions() {
+		b.edge(b.rule(r, h), id, Dotted, operations(h.Admission))
+	}
 	family := &relatives{builder: b, of: r, id: id, handlers: map[string]string{}, children: map[string]string{}, related: map[string]string{}}
 	for _, h := range r.Handlers() {
 		handler := family.handler(h)
@@ -98,6 +101,27 @@ func (b *builder) resource(r *dsl.Resource) {
 	for _, h := range r.Handlers() {
 		family.reads(h)
 	}
+}
+
+// rule adds a rule about requests.
+func (b *builder) rule(r *dsl.Resource, h *dsl.Handler) string {
+	word, by := "validate", "policy"
+	if h.Admission.Mutates {
+		word = "mutate"
+	}
+	if h.Admission.Hooked() {
+		by = "webhook"
+	}
+	return b.node(Handler, []string{word, r.Name.Resource}, h.ID, word+", by "+by, filters("", "", h.Labels, h.Annotations, h.When))
+}
+
+// operations names the operations that a rule is about, as in create, update.
+func operations(a *dsl.Admission) string {
+	var out []string
+	for _, one := range a.Operations {
+		out = append(out, strings.ToLower(string(one)))
+	}
+	return strings.Join(out, ", ")
 }
 
 // fill adds edges from resources to the indexes over them.

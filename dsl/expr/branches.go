@@ -16,9 +16,9 @@ import (
 )
 
 // Branches observes the branches of expressions, for the coverage of tests. It is called when an expression is compiled, for each
-// condition of ?: in it. The function that it returns is called with each answer of the condition. What is "?:", or the
-// author's name of a predicate, as in [Program.Observed].
-type Branches = func(what, condition string) (answered func(holds bool))
+// condition of ?: in it. The function that it returns is called with each answer of the condition. The argument
+// name is "?:", or the author's name of a predicate, as in [Program.Observed].
+type Branches = func(name, condition string) (answered func(holds bool))
 
 // Observed returns a compiler that tells branches about the expressions that it compiles. Nil is the same compiler.
 func (c *Compiler) Observed(branches Branches) *Compiler {

@@ -120,6 +120,7 @@ func unknownName(what, name string, known []string) string {
 		"len": "size", "length": "size", "count": "size",
 		"lower": "lowerAscii", "toLower": "lowerAscii", "upper": "upperAscii", "toUpper": "upperAscii",
 		"nil": "null", "None": "null",
+		"object": Self, "oldObject": Old, "oldSelf": Old, // as admission policies and CRDs have them
 	}[name], name)
 	meant, near := words.Nearest(meant, append([]string{"true", "false", "null"}, known...))
 	switch {

@@ -174,7 +174,7 @@ func (c guardedCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return types.LabelErrNode(c.ID(), out)
 }
 
-// Eval is Exec for who has no frame.
+// Eval is Exec for callers without a frame.
 func (c guardedCall) Eval(a cel.Activation) ref.Val { return c.Exec(interpreter.AsFrame(a)) }
 
 func (c guardedCall) call(args []ref.Val) ref.Val {

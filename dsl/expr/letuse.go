@@ -80,7 +80,8 @@ type expanded struct {
 	parts []expandedLet
 }
 
-// expandedLet is a let in a text: the bytes of its own text, which stands between brackets.
+// expandedLet is a let that was written out in a text, in parentheses. Begin and end are the positions of its text in
+// bytes, without the parentheses.
 type expandedLet struct {
 	letUse
 	begin, end int

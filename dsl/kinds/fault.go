@@ -88,10 +88,13 @@ func (q *question) noKind() error {
 	if want := q.exactly(); want != "" {
 		return misfit(q.versionAt(), false, "%s has no %s: want %s", q.place(), q.name, want)
 	}
-	everywhere := q.of(func(k Kind) bool { return q.Own(k.Group) })
+	everywhere := q.of(func(Kind) bool { return true })
 	if near, found := words.Nearest(q.name, q.names(everywhere)); found {
 		i := slices.IndexFunc(everywhere, func(k Kind) bool { return q.called(k) == near })
 		return misfit(q.at, false, "%s (did you mean %s?)", q.unknown(), q.full(everywhere[i]))
+	}
+	if q.gv.Empty() { // more probably a resource without its group than a mistyped one of the core group
+		return misfit(q.at, false, "%s (want the plural and the group, as in widgets.example.com)", q.unknown())
 	}
 	return misfit(q.at, false, "%s (%s)", q.unknown(), words.Hint(q.name, q.names(here)))
 }
@@ -106,7 +109,7 @@ func (q *question) versionAt() string {
 
 // exactly says where the same name exists; empty if nowhere.
 func (q *question) exactly() string {
-	found := q.of(func(k Kind) bool { return q.is(k, q.name) && q.Own(k.Group) })
+	found := q.of(func(k Kind) bool { return q.is(k, q.name) })
 	same := slices.DeleteFunc(slices.Clone(found), func(k Kind) bool { return k.Group != q.gv.Group })
 	if len(same) > 0 {
 		found = same

@@ -7,6 +7,7 @@ package kinds
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +25,12 @@ type Kind struct {
 	Namespaced bool `json:",omitempty"`
 	// Watched: it can be listed and watched.
 	Watched bool `json:",omitempty"`
+}
+
+// HasName reports whether kubectl takes a name without a group for the kind: its plural, its singular, a short name or the
+// kind itself.
+func (k Kind) HasName(name string) bool {
+	return name == k.Resource || name == k.Kind || name == strings.ToLower(k.Kind) || slices.Contains(k.Short, name)
 }
 
 // List has the known kinds. It is read-only.
@@ -66,10 +73,21 @@ func (l *List) Resource(wanted schema.GroupVersionResource, watched bool) (shape
 	case i >= 0:
 		return shape.Kind{}, misfit("", false, "%s cannot be listed and watched", l.Kinds[i].Resource)
 	}
-	q := question{List: l, gv: wanted.GroupVersion(), name: wanted.Resource, what: "resource",
-		is:     func(k Kind, name string) bool { return k.Resource == name || slices.Contains(k.Short, name) },
+	q := question{List: l, gv: wanted.GroupVersion(), name: wanted.Resource, what: "resource", is: Kind.HasName,
 		called: func(k Kind) string { return k.Resource }}
 	return shape.Kind{}, q.fault()
+}
+
+// Named returns the first kind with a name in a group; see [Kind.HasName]. Without a group and a version any group has
+// it.
+func (l *List) Named(name string, gv schema.GroupVersion) (Kind, bool) {
+	i := slices.IndexFunc(l.Kinds, func(k Kind) bool {
+		return (gv.Empty() || k.Group == gv.Group) && k.HasName(name)
+	})
+	if i < 0 {
+		return Kind{}, false
+	}
+	return l.Kinds[i], true
 }
 
 // With returns a list with the kinds of CRDs, in their JSON form, before its own.

@@ -38,10 +38,19 @@ func list(final bool) *kinds.List {
 	unwatched := kind("", "v1", "Binding", "bindings")
 	unwatched.Watched = false
 	out.Kinds = append(out.Kinds, unwatched)
-	return out.With(map[string]any{"spec": map[string]any{
-		"group": "example.com", "scope": "Cluster", "names": map[string]any{"plural": "databases", "kind": "Database"},
-		"versions": []any{map[string]any{"name": "v1"}, map[string]any{"name": "v1beta1"}},
-	}})
+	return out.With(crd("example.com", "v1", "v1beta1"), crd("example.net", "v1"))
+}
+
+// crd returns the CRD of databases in a group.
+func crd(group string, versions ...string) map[string]any {
+	var each []any
+	for _, version := range versions {
+		each = append(each, map[string]any{"name": version})
+	}
+	return map[string]any{"spec": map[string]any{
+
+		"group": group, "scope": "Cluster", "names": map[string]any{"plural": "databases", "kind": "Database"}, "versions": each,
+	}}
 }
 
 // said is what is said against something, with its place and whether it is a warning.
@@ -119,6 +128,9 @@ func TestAResourceIsKnownOrReported(t *testing.T) {
 		"a mistyped resource":                     {"apps", "", "deploymnts", false, `[] unknown resource "deploymnts" in apps (did you mean "deployments"?)`},
 		"a short name":                            {"", "v1", "po", false, `[] v1 has no po: want pods.v1`},
 		"a resource of another group":             {"", "", "deployments", false, `[] the core group has no deployments: want deployments.v1.apps`},
+		"a resource of a CRD, without its group":  {"", "", "databases", false, `[] the core group has no databases: want databases.v1.example.com or databases.v1beta1.example.com or databases.v1.example.net`},
+		"a singular name of a CRD":                {"", "", "database", false, `[] the core group has no database: want databases.v1.example.com or databases.v1beta1.example.com or databases.v1.example.net`},
+		"a name that nothing has":                 {"", "", "wd", false, `[] unknown resource "wd" in the core group (want the plural and the group, as in widgets.example.com)`},
 		"a mistyped resource of another group":    {"", "", "deploymets", false, `[] unknown resource "deploymets" in the core group (did you mean deployments.v1.apps?)`},
 		"a version that is not known":             {"", "v2", "pods", false, `warning: [] Kubernetes 1.x has no API version v2: want pods.v1`},
 		"a resource that cannot be watched":       {"", "v1", "bindings", false, `[] bindings cannot be listed and watched`},

@@ -170,6 +170,8 @@ type NamedChild struct {
 	Needs []string
 	// Judged: its maker decides when it is ready, and waits for that.
 	Judged bool
+	// Forgotten: its maker applies it, and nobody watches it. It is only known to the reconcile that has just applied it.
+	Forgotten bool
 	// Sets are the fields that the template sets, as paths of keys: a field whose value or key is computed counts whole. An
 	// empty path is the whole object. Nil means that they are not known.
 	Sets [][]string

@@ -10,27 +10,30 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
 )
 
-// Of a limit of memory, passes have a part together, in which a share that is small does not wait: there are only so many workers.
+// Reconciles together may take an eighth of the memory limit. Small shares do not wait: the number of workers bounds
+// them.
 const (
 	part        = 8
 	smallPart   = 64
 	unspecified = 512 << 20
 )
 
-// Budget is what reconciles may take together. Its methods may be called at any time from any goroutine.
+// Budget bounds the memory that reconciles take together. Its methods may be called at any time from any goroutine.
 type Budget struct {
 	most, small int
 
 	mu   sync.Mutex
 	used int
 	of   map[string]int // by namespace
-	// waits are in the order in which they came. Ready are the shares of those that were woken.
+	// waits are in the order of their arrival. Ready are the shares of woken waiters.
 	waits []waiter
 	ready map[Who]*Share
-	// senior is the share that may grow past what there is, so that one reconcile always comes to its end. Returned is closed when
-	// a share is returned.
+	// senior is the share that may grow beyond the budget, so that one reconcile always comes to its end. Returned is
+	// closed when a share returns bytes.
 	senior   *Share
 	returned chan struct{}
 }
@@ -38,25 +41,31 @@ type Budget struct {
 // Who is an object whose reconcile takes a share.
 type Who struct{ Resource, Namespace, Name string }
 
+// Waker queues the key of an object; see [inbox.Inbox].
+type Waker interface{ Look(key inbox.Key) }
+
 type waiter struct {
 	who   Who
 	bytes int
-	wake  func()
+	inbox Waker
 }
 
-// Share is what one reconcile has of a budget.
+// wake queues the key of the waiter.
+func (w waiter) wake() { w.inbox.Look(inbox.Key{Namespace: w.who.Namespace, Name: w.who.Name}) }
+
+// Share is the part of a budget that one reconcile has.
 type Share struct {
 	budget *Budget
 	who    Who
 	bytes  int
-	// first is what it was at first, and peak the most.
+	// first is the size at first, and peak the largest size.
 	first, peak int
-	// flying is how often it has grown and not shrunk again.
+	// flying counts the calls of Grow without a call of shrink.
 	flying int
 }
 
-// NewBudget returns a budget for a process with a limit of memory, in bytes, as GOMEMLIMIT sets it. One without a limit gets a budget
-// all the same.
+// NewBudget returns a budget for a process with a memory limit, in bytes, as GOMEMLIMIT sets it. Without a limit the
+// budget is 512 MiB.
 func NewBudget(limit int64) *Budget {
 	if limit <= 0 || limit == math.MaxInt64 {
 		limit = part * unspecified
@@ -65,9 +74,9 @@ func NewBudget(limit int64) *Budget {
 	return &Budget{most: most, small: most / smallPart, of: map[string]int{}, ready: map[Who]*Share{}, returned: make(chan struct{})}
 }
 
-// Take returns a share of so many bytes, nil where there is too little left: wake is called once when it is there. Who asks for more
-// than there is gets all.
-func (b *Budget) Take(who Who, bytes int, wake func()) *Share {
+// Take returns a share of so many bytes. If too little is left, it returns nil, and wakes the object once when the share
+// is ready. A request for more than the whole budget gets the whole budget.
+func (b *Budget) Take(who Who, bytes int, inbox Waker) *Share {
 	b.mu.Lock()
 	if s := b.ready[who]; s != nil {
 		delete(b.ready, who)
@@ -78,20 +87,20 @@ func (b *Budget) Take(who Who, bytes int, wake func()) *Share {
 		defer b.mu.Unlock()
 		return b.giveLocked(who, bytes)
 	}
-	b.queueLocked(who, bytes, wake)
+	b.queueLocked(who, bytes, inbox)
 	woken := b.admitLocked(who)
 	s := b.ready[who]
 	delete(b.ready, who)
 	b.mu.Unlock()
-	for _, wake := range woken {
-		wake()
+	for _, w := range woken {
+		w.wake()
 	}
 	return s
 }
 
-func (b *Budget) queueLocked(who Who, bytes int, wake func()) {
+func (b *Budget) queueLocked(who Who, bytes int, inbox Waker) {
 	if !slices.ContainsFunc(b.waits, func(w waiter) bool { return w.who == who }) {
-		b.waits = append(b.waits, waiter{who, min(bytes, b.most), wake})
+		b.waits = append(b.waits, waiter{who, min(bytes, b.most), inbox})
 	}
 }
 
@@ -101,8 +110,9 @@ func (b *Budget) giveLocked(who Who, bytes int) *Share {
 	return &Share{budget: b, who: who, bytes: bytes, first: bytes, peak: bytes}
 }
 
-// admitLocked gives shares to those that wait, as far as there is room, and returns whom to wake: all but the one that asks.
-func (b *Budget) admitLocked(asks Who) (woken []func()) {
+// admitLocked gives shares to waiters while there is room, and begins with the namespace that uses least. It returns the
+// waiters that got one, except for the caller.
+func (b *Budget) admitLocked(asks Who) (woken []waiter) {
 	for len(b.waits) > 0 {
 		next := 0
 		for i, w := range b.waits {
@@ -117,13 +127,13 @@ func (b *Budget) admitLocked(asks Who) (woken []func()) {
 		b.waits = slices.Delete(b.waits, next, next+1)
 		b.ready[w.who] = b.giveLocked(w.who, w.bytes)
 		if w.who != asks {
-			woken = append(woken, w.wake)
+			woken = append(woken, w)
 		}
 	}
 	return woken
 }
 
-// Lacks reports whether Take would return no share, and takes none.
+// Lacks reports whether Take would return no share. It takes none.
 func (b *Budget) Lacks(who Who, bytes int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,23 +146,24 @@ func (b *Budget) Lacks(who Who, bytes int) bool {
 	return now.ready[who] == nil
 }
 
-// Drop forgets all that wait for a resource, at the end of a term: no worker takes its keys any more.
+// Drop removes all waiters of a resource at the end of a term: no worker takes its keys then.
 func (b *Budget) Drop(resource string) {
 	b.forget(func(who Who) bool { return who.Resource == resource })
 }
 
-// Leave ends the wait of an object whose reconcile does not begin for another reason: what was kept for it goes to others.
+// Leave ends the wait of an object whose reconcile does not begin, for another reason. A share that was kept for it goes
+// to others.
 func (b *Budget) Leave(who Who) {
 	b.mu.Lock()
 	none := len(b.waits) == 0 && len(b.ready) == 0
 	b.mu.Unlock()
 	if none {
-		return // as after nearly every reconcile
+		return // the usual case
 	}
 	b.forget(func(w Who) bool { return w == who })
 }
 
-// forget ends waits, and returns the shares that were kept for those that were woken.
+// forget removes waiters, and returns the shares that were kept for woken ones.
 func (b *Budget) forget(which func(Who) bool) {
 	b.mu.Lock()
 	b.waits = slices.DeleteFunc(b.waits, func(w waiter) bool { return which(w.who) })
@@ -163,19 +174,19 @@ func (b *Budget) forget(which func(Who) bool) {
 			delete(b.ready, who)
 		}
 	}
-	woken := b.admitLocked(Who{}) // those behind them
+	woken := b.admitLocked(Who{}) // waiters behind them may fit now
 	b.mu.Unlock()
-	for _, wake := range woken {
-		wake()
+	for _, w := range woken {
+		w.wake()
 	}
 	for _, s := range left {
 		s.Return()
 	}
 }
 
-// Grow makes the share larger, until shrink. Where there is too little left it waits, with its worker, until others have returned
-// theirs: one of those that wait so goes on, once it has nothing else to give back itself. It ends with the context. A nil
-// share has no bound.
+// Grow makes the share larger, until shrink. If too little is left, it blocks its worker until others have returned
+// theirs or the context ends. One blocked share may exceed the budget, once it has no other growth to return itself. A
+// nil share has no bound.
 func (s *Share) Grow(ctx context.Context, bytes int) error {
 	if s == nil {
 		return nil
@@ -206,14 +217,14 @@ func (s *Share) Grow(ctx context.Context, bytes int) error {
 	}
 }
 
-// shrink gives back some or all of the bytes of a Grow. It is called once for each Grow.
+// shrink returns some or all of the bytes of a Grow. It is called once for each Grow.
 func (s *Share) shrink(bytes int) {
 	if s != nil {
 		s.give(bytes, false)
 	}
 }
 
-// Return gives all of the share back. It may be called more than once.
+// Return returns all of the share. It may be called more than once.
 func (s *Share) Return() {
 	if s != nil {
 		s.give(math.MaxInt, true)
@@ -239,13 +250,13 @@ func (s *Share) give(bytes int, all bool) {
 	b.returned = make(chan struct{})
 	woken := b.admitLocked(Who{})
 	b.mu.Unlock()
-	for _, wake := range woken {
-		wake()
+	for _, w := range woken {
+		w.wake()
 	}
 }
 
-// Grown is by how much the share has grown at most, zero where it stayed small: it is what the next reconcile over the object is to
-// expect.
+// Grown returns by how much the share has grown at most; zero if it stayed small. The next reconcile over the object
+// expects as much.
 func (s *Share) Grown() int {
 	if s == nil {
 		return 0

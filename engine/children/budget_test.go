@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
 )
 
 const mega = 1 << 20
@@ -23,8 +25,10 @@ type desk struct {
 func newDesk() *desk { return &desk{Budget: NewBudget(8 * 32 * mega)} }
 
 func (d *desk) take(namespace, name string, bytes int) *Share {
-	return d.Take(Who{"foos", namespace, name}, bytes, func() { d.woken = append(d.woken, name) })
+	return d.Take(Who{"foos", namespace, name}, bytes, d)
 }
+
+func (d *desk) Look(key inbox.Key) { d.woken = append(d.woken, key.Name) }
 
 func TestNamespacesTakeTurns(t *testing.T) {
 	d := newDesk()

@@ -23,30 +23,35 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
 	"github.com/handwerk-dev/handwerk/engine/cluster/notfound"
+	"github.com/handwerk-dev/handwerk/engine/decide/limits"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// children is dsl.Children for one attempt of a handler.
-type children struct{ Reader }
+// children implements [dsl.Children] for one attempt of a handler.
+type children struct {
+	Reader
+	// cause is why children are deleted.
+	cause limits.Cause
+}
 
 var _ dsl.Children = (*children)(nil)
 
-// Shared implements what [dsl.SharedChildren] asks for.
+// Shared returns the same children without copies; see [dsl.SharedChildren].
 func (c *children) Shared() dsl.Children {
-	shared := &children{c.Reader}
+	shared := &children{c.Reader, c.cause}
 	shared.shares = true
 	return shared
 }
 
-// How many times as much memory as a child's values it takes while it is applied: as the request and the answer, which are read and
-// built piece by piece; and until the reconcile ends: as it is wanted, and as it is.
+// The memory that a child takes, as a multiple of its values. While it is applied, the request and the answer are built
+// and read piece by piece. Until the reconcile ends, the wanted and the actual child are held.
 const (
 	inFlight = 6
 	held     = 2
 )
 
-// Apply makes a child as desired says.
+// Apply creates or updates a child, so that it is as desired.
 func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
 	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
@@ -71,7 +76,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	return out, err
 }
 
-// apply applies a child.
+// apply applies a prepared child.
 func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstructured, error) {
 	s := c.session
 	if err := expiry.Check(ctx, w.object); err != nil {
@@ -81,10 +86,10 @@ func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstruct
 		return nil, err
 	}
 	size := progress.WeightOf(w.object.Object)
-	if err := s.pass.Share.Grow(ctx, inFlight*size); err != nil {
+	if err := s.in.Share.Grow(ctx, inFlight*size); err != nil {
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
 	}
-	defer s.pass.Share.shrink((inFlight - held) * size)
+	defer s.in.Share.shrink((inFlight - held) * size)
 	live, err := w.ready(ctx)
 	if err == nil {
 		err = w.confirmOwner(ctx, live)
@@ -92,16 +97,16 @@ func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
-	result, deed, err := c.send(ctx, w, live)
+	result, operation, err := c.send(ctx, w, live)
 	if err != nil {
-		return nil, w.unapplied(ctx, deed, err)
+		return nil, w.unapplied(ctx, operation, err)
 	}
-	if deed == "" {
+	if operation == "" {
 		s.unchanged(w, live, result)
 	}
 	s.lister.keep(w.id, result)
 	if !c.shares {
-		result = result.DeepCopy() // for the handler, who may change it
+		result = result.DeepCopy() // the handler may change it
 	}
 	if result.GetDeletionTimestamp() != nil {
 		return result, awaitsEnd(w.place())
@@ -109,7 +114,8 @@ func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstruct
 	return result, nil
 }
 
-// unchanged notes that a child is as it is wanted, and nothing was sent. Live is nil where the cache does not show it.
+// unchanged records that a child was already as wanted, and nothing was sent. Live is nil if the cache does not show the
+// child.
 func (s *Session) unchanged(w *wanted, live, result *unstructured.Unstructured) {
 	if live == nil && (w.enters || w.holds) {
 		s.unconfirmed.add(w.place())
@@ -119,28 +125,27 @@ func (s *Session) unchanged(w *wanted, live, result *unstructured.Unstructured) 
 	}
 }
 
-// send applies a child that is live so far, and notes what was done. Deed is empty where nothing was.
-func (c *children) send(ctx context.Context, w *wanted, live *unstructured.Unstructured) (result *unstructured.Unstructured, deed apply.Deed, err error) {
+// send applies a child to its live state, and records the write. Operation is empty if nothing was written.
+func (c *children) send(ctx context.Context, w *wanted, live *unstructured.Unstructured) (result *unstructured.Unstructured, operation apply.Operation, err error) {
 	s := c.session
 	var uid types.UID
 	if live != nil {
 		uid = live.GetUID()
-		defer s.pass.Walk.Writing(uid, c.attempt.Handler)()
+		defer s.in.Walk.Writing(uid, c.attempt.Handler)()
 	}
 	client := s.family.settings.Host.Client(w.gvr, w.key.Namespace)
-	err = s.family.settings.Renewer.Do(ctx, client, w.key.Name, uid, func(renewed *unstructured.Unstructured) (err error) {
-		if renewed != nil {
-			live = renewed
-			w.Wrote(live)
-		}
-		result, deed, err = w.applier.Apply(ctx, client, w.object, live)
-		return err
-	})
+	result, operation, err = w.applier.Apply(ctx, client, w.object, live)
+	renewed, err := s.family.settings.Renewer.RenewRejected(ctx, client, w.key.Name, uid, err)
+	if renewed != nil {
+		live = renewed
+		w.Wrote(live)
+		result, operation, err = w.applier.Apply(ctx, client, w.object, live)
+	}
 	if live == nil {
 		s.family.settings.Ending.Learn(w.key.Namespace, err)
 	}
-	if deed != "" {
-		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
+	if operation != "" {
+		c.wrote(w.feed, operation, w.applier.Found.String(), w.gvr, result)
 	}
 	if fixed, found := errors.AsType[*apply.FixedError](err); found && w.spec.OnImmutable == dsl.RecreateChild {
 		fields := fixed.Fields()
@@ -152,16 +157,16 @@ func (c *children) send(ctx context.Context, w *wanted, live *unstructured.Unstr
 	if outdated, found := errors.AsType[*apply.OutdatedError](err); found {
 		err = c.recreate(ctx, w.feed, outdated.Live, true, "its template has changed")
 	}
-	return result, deed, err
+	return result, operation, err
 }
 
-// awaitsEnd is the error about a child that can be made again when it is gone.
+// awaitsEnd returns the error for a child that can be made again only after it is gone.
 func awaitsEnd(place ownership.Place) error {
 	return dsl.Waiting(place.People()+" to be gone, so that it can be made again", 0)
 }
 
-// locate finds where an object of this kind goes, in this namespace if it has one. Only an unowned child may be of a
-// kind that is not declared, or not readable: there is no feed then.
+// locate returns the source and the resource for an object of a kind, in a namespace if it has one. Only an unowned
+// child may be of a kind that is undeclared or unreadable. Its source is nil.
 func (f *Family) locate(ctx context.Context, o *unstructured.Unstructured, namespace string, spec dsl.ChildSpec) (*source.Source, discovery.Resource, error) {
 	gvk := o.GroupVersionKind()
 	kind, err := f.kinds.declared(gvk, namespace)
@@ -178,7 +183,7 @@ func (f *Family) locate(ctx context.Context, o *unstructured.Unstructured, names
 	return nil, served, nil
 }
 
-// Enter enters children that are about to be applied, those that have to be.
+// Enter enters children into the inventory before they are applied, if they need an entry.
 func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
@@ -193,7 +198,7 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 		}
 		w, err := c.want(ctx, each.Object, each.ChildSpec)
 		if err != nil {
-			continue // applying it says why
+			continue // Apply returns the error
 		}
 		if err := s.family.kinds.listed("applying "+w.place().People(), w.feed); err != nil {
 			return err
@@ -209,19 +214,20 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 			s.writer.need()
 		}
 	}
-	return s.record.enter(ctx, titles)
+	return s.inventory.enter(ctx, titles)
 }
 
-// recreate deletes a child that is to be recreated, and says why in the log; exactly means only if it still has the version that
-// was read. The error says what is waited for.
+// recreate deletes a child that the next attempt makes again, and logs why. If exactly is true, it deletes only the
+// version that was read. It always returns an error: the failure, or a wait for the end of the child.
 func (c *children) recreate(ctx context.Context, f *source.Source, live *unstructured.Unstructured, exactly bool, why string) error {
-	if err := c.deleteChild(ctx, f, live.DeepCopy(), metav1.DeletePropagationBackground, exactly, why); err != nil {
+	again := &children{c.Reader, limits.Recreation}
+	if err := again.deleteChild(ctx, f, live.DeepCopy(), metav1.DeletePropagationBackground, exactly, why); err != nil {
 		return err
 	}
 	return awaitsEnd(ownership.PlaceOf(live))
 }
 
-// Delete deletes a child.
+// Delete deletes a child by its resource and name.
 func (c *children) Delete(ctx context.Context, resource, name string) error {
 	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
@@ -235,7 +241,7 @@ func (c *children) Delete(ctx context.Context, resource, name string) error {
 	return c.deleteChild(ctx, f, found, metav1.DeletePropagationBackground, false, "")
 }
 
-// Remove takes a child away as its policy says.
+// Remove deletes or releases a child, as its policy says.
 func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
@@ -257,7 +263,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	if found == nil || found.GetUID() != gone.Object.GetUID() || !c.session.owner().Has(found) {
 		return nil
 	}
-	if s := c.session; !s.pass.Deleting { // at a deletion the record says which ones stay
+	if s := c.session; !s.in.Deleting { // at a deletion, the inventory decides
 		if stays, err := s.undecided.stays(found, c.attempt.Handler, c.others); stays {
 			return err
 		}
@@ -275,7 +281,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	return c.release(ctx, f, found)
 }
 
-// release cuts a child loose from its owner.
+// release removes the ties of a child to its owner.
 func (c *children) release(ctx context.Context, f *source.Source, found *unstructured.Unstructured) error {
 	with, gvr := c.session.family.settings, f.Resource().GVR
 	result, err := apply.Release(ctx, c.session.owner(), with.Host.Client(gvr, found.GetNamespace()), with.Operator.Name, found)
@@ -285,15 +291,19 @@ func (c *children) release(ctx context.Context, f *source.Source, found *unstruc
 	return err
 }
 
-// deleteChild deletes a child, if it still is that object. For the rest of the pass it is one that
-// is being deleted. Exactly means only in the version that is given: somebody may be about to leave it behind, as kubectl delete
-// --cascade=orphan does with children that nothing but their owner reference ties to the owner.
+// deleteChild deletes a child, if it still is that object. For the rest of the reconcile the child counts as being
+// deleted. If exactly is true, it deletes only the given version. Somebody may be about to orphan a child that only an
+// owner reference ties to its owner, as kubectl delete --cascade=orphan does. The error is a [heldError] if a limit holds
+// the deletion.
 func (c *children) deleteChild(ctx context.Context, f *source.Source, o *unstructured.Unstructured, how metav1.DeletionPropagation, exactly bool, why string) error {
 	if o.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	s, key, gvr := c.session, cache.MetaObjectToName(o), f.Resource().GVR
 	if err := s.family.kinds.settled("deleting " + ownership.PlaceOf(o).People()); err != nil {
+		return err
+	}
+	if err := c.mayDelete(f, o); err != nil {
 		return err
 	}
 	uid, version := o.GetUID(), o.GetResourceVersion()

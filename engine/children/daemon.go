@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children/prune"
 )
 
-// Children reads the children of an owner for those who run beside passes: each call begins again, from the owner as it is then and
-// what caches show.
+// Children reads the children of an owner for code that runs beside reconciles. Each call starts from the owner as it is
+// then, and from the caches.
 type Children struct {
 	Family *Family
 	Key    inbox.Key
@@ -24,45 +24,45 @@ type Children struct {
 	Log    logr.Logger
 }
 
-// Owner is the owner of children.
+// Owner gives access to the owner of children.
 type Owner interface {
-	// Newest returns the owner as it is known.
+	// Newest returns the owner in its newest known state.
 	Newest() *unstructured.Unstructured
 }
 
 var _ dsl.ChildReader = Children{}
 
-// now is a reader for one call. What it remembers is dropped with it, and it reports no change of the owner.
+// now returns a reader for one call. Its memory is dropped with it, and it records no change of the owner.
 func (c Children) now() *Reader {
-	p := Pass{
+	p := Input{
 		Key: c.Key, Object: c.Owner.Newest(), Gone: true, Now: time.Now(), Logger: aside{c.Log},
 		Memory: &Memory{}, Sweep: &prune.SweepMemory{}, Awaits: &inbox.Writes{},
 	}
 	return c.Family.Begin(p).Reader()
 }
 
-// aside is the Logger where there is no reconcile.
+// aside is the Logger outside of reconciles.
 type aside struct{ log logr.Logger }
 
 func (a aside) Log() logr.Logger { return a.log }
 
-// Missed is that of a reconcile.
+// Missed is [Reader.Missed].
 func (c Children) Missed() (bool, error) { return c.now().Missed() }
 
-// Stale is that of a reconcile.
+// Stale is [Reader.Stale].
 func (c Children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
 	return c.now().Stale(ctx, desired, spec)
 }
 
-// All is that of a reconcile.
+// All is [Reader.All].
 func (c Children) All() ([]dsl.ChildObject, error) { return c.now().All() }
 
-// Get is that of a reconcile.
+// Get is [Reader.Get].
 func (c Children) Get(resource, name string) (*unstructured.Unstructured, error) {
 	return c.now().Get(resource, name)
 }
 
-// List is that of a reconcile.
+// List is [Reader.List].
 func (c Children) List(resource string) ([]*unstructured.Unstructured, error) {
 	return c.now().List(resource)
 }

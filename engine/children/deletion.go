@@ -25,11 +25,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// How long it is until a deletion is looked at again, should no event come.
+// How long a deletion waits before it looks at the children again, if no event comes.
 const (
-	// goneLook is that of a deletion that waits for children to be gone.
+	// goneLook applies while children are being deleted.
 	goneLook = time.Minute
-	// searchLook is that of a deletion that waits for children to be looked for.
+	// searchLook applies while it is unknown which children there are.
 	searchLook = 10 * time.Second
 )
 
@@ -37,42 +37,49 @@ const (
 type deletion struct {
 	*children
 	owner ownership.Owner
-	// alone: no handler wants the finalizer that is there, so it is there for children.
+	// alone is true if no handler wants the owner's finalizer: only children need it.
 	alone bool
 }
 
-// EndChildren deletes or releases children before their owner goes, whichever handlers this version has: the record lists
-// them, and each child says how it is kept. Open: some are left, or it is not known which there are; the
-// deletion has to wait, and again is when to look. Alone: no handler wants the finalizer that is there, so it is there for children.
-// The span is not begun yet.
+// EndChildren deletes or releases the children before their owner goes. It does not depend on the handlers of this
+// version: the inventory lists the children, and each child names its policy. Open is true if children are left, or if
+// it is unknown which there are. The deletion waits then, and again is the delay until the next look. Alone is true if
+// no handler wants the finalizer: only children need it. The span must not have begun.
 func (s *Session) EndChildren(ctx context.Context, span *transport.Span, alone bool) (again time.Duration, open bool, err error) {
 	span.Begin(ctx)
 	defer span.End()
 	d := deletion{
-		children: &children{Reader{session: s, span: span, attempt: collision.Attempt{Why: "its owner is being deleted"}}},
+		children: &children{Reader{session: s, span: span, attempt: collision.Attempt{Why: "its owner is being deleted"}}, s.whyDeleted()},
 		owner:    s.owner(), alone: alone,
 	}
 	return d.run(ctx)
 }
 
-// run is [Session.EndChildren].
+// run implements [Session.EndChildren].
 func (d *deletion) run(ctx context.Context) (again time.Duration, open bool, err error) {
 	s, seen := d.session, map[ownership.Place]bool{}
 	var faults []error
+	turn := goneLook
 	for kind := range s.family.kinds.all {
 		for _, o := range d.listed(kind) {
 			seen[ownership.PlaceOf(o)] = true
 			if s.needs(d.owner, o) {
 				stays, err := d.end(ctx, kind, o)
+				if held, is := errors.AsType[*heldError](err); is {
+					turn, err = min(turn, held.answer.After), nil
+				}
 				open, faults = open || stays, append(faults, err)
 			}
 		}
 	}
-	for _, place := range d.owner.Record.Places() {
+	for _, place := range d.owner.Inventory.Places() {
 		if seen[place] {
 			continue
 		}
 		look, stays, err := d.endAbsent(ctx, place)
+		if held, is := errors.AsType[*heldError](err); is {
+			turn, err = min(turn, held.answer.After), nil
+		}
 		again, open, faults = max(again, look), open || stays, append(faults, err)
 	}
 	if err := s.endTargets(ctx); err != nil {
@@ -82,21 +89,21 @@ func (d *deletion) run(ctx context.Context) (again time.Duration, open bool, err
 	case d.incomplete():
 		again, open = searchLook, true
 	case open && again == 0:
-		again = goneLook
+		again = turn
 	}
 	return again, open, errors.Join(faults...)
 }
 
-// incomplete reports whether the owner may have children that run has not come to.
+// incomplete reports whether the owner may have children that run has not seen.
 func (d *deletion) incomplete() bool {
 	s := d.session
 	return s.family.Retired.Searching() ||
-		d.alone && (d.blind() || s.family.kinds.current() != nil) || // a record that was lost does not list those that stay
-		d.owner.Record != nil && s.family.kinds.settled("") != nil ||
-		!s.pass.Gone && len(s.unconfirmed.places()) > 0 // the next reconcile looks for them
+		d.alone && (d.blind() || s.family.kinds.current() != nil) || // a lost inventory does not list children that outlive the owner
+		d.owner.Inventory != nil && s.family.kinds.settled("") != nil ||
+		!s.in.Gone && len(s.unconfirmed.places()) > 0 // the next reconcile looks for them
 }
 
-// listed returns the owner's children among the objects of a feed, unless all of them are left to the garbage collector.
+// listed returns the owner's children from a source; nil if the garbage collector deletes all of them.
 func (d *deletion) listed(kind *source.Source) []*unstructured.Unstructured {
 	some := false
 	for _, mark := range d.owner.Marks() {
@@ -106,12 +113,12 @@ func (d *deletion) listed(kind *source.Source) []*unstructured.Unstructured {
 		}
 	}
 	if !some {
-		return nil // so no trees are built
+		return nil // saves decoding the objects
 	}
 	return d.session.lister.list(kind, d.owner, false, nil)
 }
 
-// end does with a child what its policy says, and reports whether the owner has to wait for it.
+// end deletes or releases a child, as its policy says, and reports whether the owner has to wait for it.
 func (d *deletion) end(ctx context.Context, kind *source.Source, o *unstructured.Unstructured) (open bool, err error) {
 	spec, _ := d.session.owner().Spec(o)
 	if spec.OnDelete == dsl.OrphanChild {
@@ -120,7 +127,8 @@ func (d *deletion) end(ctx context.Context, kind *source.Source, o *unstructured
 	return true, d.deleteChild(ctx, kind, o, metav1.DeletePropagationBackground, false, "")
 }
 
-// endAbsent is end for a place that the record lists, and where no child was seen. Again is as for EndChildren.
+// endAbsent is end for a place that the inventory lists and where the caches show no child. Again is as for
+// EndChildren.
 func (d *deletion) endAbsent(ctx context.Context, place ownership.Place) (again time.Duration, open bool, err error) {
 	f := d.session.family
 	switch kind, h := f.kinds.shows(place); {
@@ -137,7 +145,7 @@ func (d *deletion) endAbsent(ctx context.Context, place ownership.Place) (again 
 	return d.endUnwatched(ctx, place)
 }
 
-// endUnwatched is end for a place that the record lists and no cache shows: this version declares no children of the kind there.
+// endUnwatched is endAbsent for a place that no cache covers: this version declares no children of the kind there.
 func (d *deletion) endUnwatched(ctx context.Context, place ownership.Place) (again time.Duration, open bool, err error) {
 	with := d.session.family.settings
 	served, err := with.Catalog.KindOf(ctx, place.Kind.WithVersion(""))
@@ -166,8 +174,8 @@ func (d *deletion) endUnwatched(ctx context.Context, place ownership.Place) (aga
 	return 0, open, err
 }
 
-// endUnserved is endUnwatched for a child whose kind the API server serves in no version. The child is gone where its CRD is: the API
-// server removes a CRD after its last object.
+// endUnserved is endUnwatched for a kind that the API server serves in no version. If the CRD is gone, the child is
+// gone: the API server removes a CRD after its last object.
 func (d *deletion) endUnserved(ctx context.Context, place ownership.Place) (again time.Duration, open bool, err error) {
 	extinct, doubt := d.session.family.settings.Feeds.Extinct(ctx, place.Kind)
 	if extinct {
@@ -184,8 +192,11 @@ func (d *deletion) deleteUnwatched(ctx context.Context, at schema.GroupVersionRe
 	if live.GetDeletionTimestamp() != nil {
 		return true, nil
 	}
+	if err := d.mayDelete(nil, live); err != nil {
+		return true, err
+	}
 	with, uid := d.session.family.settings, live.GetUID()
-	background := metav1.DeletePropagationBackground // a Job would leave its Pods otherwise
+	background := metav1.DeletePropagationBackground // otherwise a Job would leave its Pods
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
 	err = with.Host.Client(at, place.Namespace).Delete(ctx, place.Name, options)
 	if err != nil && !notfound.Says(err, at.GroupResource(), place.Name) {
@@ -197,7 +208,7 @@ func (d *deletion) deleteUnwatched(ctx context.Context, at schema.GroupVersionRe
 	return err != nil || live != nil && live.GetUID() == uid, err
 }
 
-// blind reports whether the children of some kind cannot be seen. Where that may last, the owner has an Event about it.
+// blind reports whether the children of some kind cannot be read. If that may last, the owner gets an Event.
 func (d *deletion) blind() bool {
 	err := d.session.family.kinds.complete()
 	if unread, is := errors.AsType[*source.UnreadError](err); is && (unread.Phase == source.Unserved || unread.Phase == source.Forbidden) {
@@ -206,7 +217,7 @@ func (d *deletion) blind() bool {
 	return err != nil
 }
 
-// warn says in an Event of the owner what its deletion waits for.
+// warn sends an Event of the owner with the reason why its deletion waits.
 func (d *deletion) warn(why string) {
-	d.session.family.settings.Events.Warn(d.session.pass.Object, "children", "DeletionHeld", "Deletion is held: "+why)
+	d.session.family.settings.Events.Warn(d.session.in.Object, "children", "DeletionHeld", "Deletion is held: "+why)
 }

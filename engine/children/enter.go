@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// enterChild enters a child before it is applied.
-func (r *ownerRecord) enterChild(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
+// enterChild enters a child into the inventory before the child is applied.
+func (r *ownerInventory) enterChild(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
 	place := w.place()
 	if err := r.enter(ctx, map[ownership.Place]string{place: w.title}); err != nil {
 		return err
@@ -26,13 +26,13 @@ func (r *ownerRecord) enterChild(ctx context.Context, w *wanted, live *unstructu
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.applier.Vacant = live == nil && r.entering[place]
-	r.entering[place] = false // one request, and it may be our own child that is there
+	r.entering[place] = false // after one request, the object there may be our own child
 	return nil
 }
 
-// enter writes places and which children are there into the owner's record, unless it has them. The
-// same write leaves out former children. A server that refuses is asked once in a reconcile.
-func (r *ownerRecord) enter(ctx context.Context, titles map[ownership.Place]string) error {
+// enter writes places and the titles of their children into the owner's inventory, unless it has them. The same write
+// removes former children. After the server has rejected one write, the reconcile sends no other.
+func (r *ownerInventory) enter(ctx context.Context, titles map[ownership.Place]string) error {
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	if err := r.ensure(ctx); err != nil {
@@ -42,7 +42,7 @@ func (r *ownerRecord) enter(ctx context.Context, titles map[ownership.Place]stri
 	if r.entering == nil {
 		r.entering = map[ownership.Place]bool{}
 	}
-	before, fault, missing := r.known.record, r.fault, false
+	before, fault, missing := r.known.inventory, r.fault, false
 	for place, title := range titles {
 		r.entering[place] = r.entering[place] || !before.Lists(place)
 		entered, known := before.Title(place)
@@ -52,32 +52,33 @@ func (r *ownerRecord) enter(ctx context.Context, titles map[ownership.Place]stri
 	if !missing {
 		return nil
 	}
-	if fault == nil && r.pass.Gone {
+	if fault == nil && r.in.Gone {
 		fault = r.writer.reread(ctx)
 	}
 	if fault == nil {
 		if _, err := r.find(ctx, mostLooks); err != nil {
-			r.pass.Logger.Log().V(1).Info("child stays in the record", "reason", err.Error())
+			r.in.Logger.Log().V(1).Info("child stays in the inventory", "reason", err.Error())
 		}
-		fault = r.write(ctx, func(known *ownership.Record) *ownership.Record {
+		fault = r.write(ctx, func(known *ownership.Inventory) *ownership.Inventory {
 			return known.With(time.Now(), titles).Without(r.outdated(known)...)
 		})
 	}
 	return r.unentered(fault)
 }
 
-// unentered wraps the reason why children could not be entered into the record; nil stays nil.
-func (r *ownerRecord) unentered(err error) error {
+// unentered wraps the error that kept children out of the inventory; nil stays nil.
+func (r *ownerInventory) unentered(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("entering children of %s %s into its record: %w", r.pass.Object.GetKind(), r.pass.Key, err)
+	return fmt.Errorf("entering children of %s %s into its inventory: %w", r.in.Object.GetKind(), r.in.Key, err)
 }
 
-// ensure reads the owner when an earlier reconcile got no answer to a write of the record: the cache may show the record before it.
-func (r *ownerRecord) ensure(ctx context.Context) error {
+// ensure reads the owner if a write of the inventory in an earlier reconcile got no answer: the cache may show the
+// inventory before it.
+func (r *ownerInventory) ensure(ctx context.Context) error {
 	r.mu.Lock()
-	unsure := r.pass.Memory.unsure && !r.pass.Gone
+	unsure := r.in.Memory.unsure && !r.in.Gone
 	r.mu.Unlock()
 	if !unsure {
 		return nil
@@ -90,23 +91,24 @@ func (r *ownerRecord) ensure(ctx context.Context) error {
 	return nil
 }
 
-// strike takes a place out of the record again, in which somebody else's object has turned up.
-func (r *ownerRecord) strike(ctx context.Context, place ownership.Place) error {
+// strike removes a place from the inventory, because somebody else's object is there.
+func (r *ownerInventory) strike(ctx context.Context, place ownership.Place) error {
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	r.mu.Lock()
 	delete(r.entering, place)
 	r.mu.Unlock()
-	without := func(known *ownership.Record) *ownership.Record { return known.Without(place) }
+	without := func(known *ownership.Inventory) *ownership.Inventory { return known.Without(place) }
 	if err := r.write(ctx, without); err != nil {
-		return fmt.Errorf("striking %s from the record of %s %s: %w", place, r.pass.Object.GetKind(), r.pass.Key, err)
+		return fmt.Errorf("striking %s from the inventory of %s %s: %w", place, r.in.Object.GetKind(), r.in.Key, err)
 	}
 	return nil
 }
 
-// write changes the owner's record. What the reconcile writes later goes to the owner as it is then. After a conflict the record is worked
-// out from the owner's new state: the cache may be late, and another process may have entered something.
-func (r *ownerRecord) write(ctx context.Context, change func(known *ownership.Record) *ownership.Record) error {
+// write changes the owner's inventory. Later writes of the reconcile start from the owner that this write returns.
+// After a conflict, write applies the change to the owner's new state: the cache may be late, or another process may
+// have entered something.
+func (r *ownerInventory) write(ctx context.Context, change func(known *ownership.Inventory) *ownership.Inventory) error {
 	for target := r.writer.target(); ; {
 		next, marks, err := r.changed(target.Object, change)
 		if err != nil {
@@ -120,24 +122,24 @@ func (r *ownerRecord) write(ctx context.Context, change func(known *ownership.Re
 	}
 }
 
-// changed returns the record after a change of that which the owner has, and the marks that write it. There are none if somebody has removed
-// the record.
-func (r *ownerRecord) changed(owner *unstructured.Unstructured, change func(known *ownership.Record) *ownership.Record) (next knownRecord, marks patch.Marks, err error) {
+// changed applies a change to the inventory of an owner. It returns the new inventory, and the marks that write it. The
+// marks are empty if somebody has removed the inventory.
+func (r *ownerInventory) changed(owner *unstructured.Unstructured, change func(known *ownership.Inventory) *ownership.Inventory) (next knownInventory, marks patch.Marks, err error) {
 	r.observe(owner)
-	if next.record = change(r.owner().Record); next.record == nil {
+	if next.inventory = change(r.owner().Inventory); next.inventory == nil {
 		return next, marks, nil
 	}
-	if next.text, err = r.encode(next.record, owner); err != nil {
+	if next.text, err = r.encode(next.inventory, owner); err != nil {
 		return next, marks, err
 	}
 	r.sending()
 	marks = r.writer.marks(owner)
-	marks.Annotation, marks.State = r.family.names.keys.Record, next.text
+	marks.Annotation, marks.State = r.family.names.keys.Inventory, next.text
 	return next, marks, nil
 }
 
-// entered notes how a write of the record has ended.
-func (r *ownerRecord) entered(next knownRecord, result patch.Result, err error) error {
+// entered records the result of a write of the inventory.
+func (r *ownerInventory) entered(next knownInventory, result patch.Result, err error) error {
 	r.mu.Lock()
 	if err == nil {
 		next.closed = r.known.closed
@@ -151,28 +153,28 @@ func (r *ownerRecord) entered(next knownRecord, result patch.Result, err error) 
 		r.fault = err
 		return err
 	}
-	r.pass.Memory.unsure = false
+	r.in.Memory.unsure = false
 	r.writer.set(result.Object)
 	r.keep()
-	r.family.records.set(r.pass.Key, r.known.record)
+	r.family.inventories.set(r.in.Key, r.known.inventory)
 	return nil
 }
 
-// encode returns a record as the annotation of the owner. The error is permanent if there is no room for it.
-func (r *ownerRecord) encode(record *ownership.Record, owner *unstructured.Unstructured) (string, error) {
-	text, err := record.Encode(r.pass.Object.GetUID())
+// encode returns an inventory as the annotation of the owner. The error is permanent if the annotation has no room.
+func (r *ownerInventory) encode(inventory *ownership.Inventory, owner *unstructured.Unstructured) (string, error) {
+	text, err := inventory.Encode(r.in.Object.GetUID())
 	if err != nil {
 		return "", err
 	}
-	if over := len(text) - progress.Room(owner.GetAnnotations(), r.family.names.keys.Record); over > 0 {
-		return "", dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer children that are labelled, or stay when it is deleted",
+	if over := len(text) - progress.Room(owner.GetAnnotations(), r.family.names.keys.Inventory); over > 0 {
+		return "", dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server accepts %d: give one object fewer children that are labelled, or that stay when it is deleted",
 			progress.MostOfAll+over, progress.MostOfAll))
 	}
 	return text, nil
 }
 
-// hold puts the finalizer on the owner, unless it is there.
-func (r *ownerRecord) hold(ctx context.Context) error {
+// hold adds the finalizer to the owner if children of this reconcile need it and the owner lacks it.
+func (r *ownerInventory) hold(ctx context.Context) error {
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	for target := r.writer.target(); ; {
@@ -188,16 +190,17 @@ func (r *ownerRecord) hold(ctx context.Context) error {
 		}
 		r.wrote(result)
 		if err != nil {
-			return fmt.Errorf("holding %s %s until its children are seen to: %w", r.pass.Object.GetKind(), r.pass.Key, err)
+			return fmt.Errorf("adding the finalizer for children to %s %s: %w", r.in.Object.GetKind(), r.in.Key, err)
 		}
 		r.writer.set(result.Object)
 		return nil
 	}
 }
 
-// sending notes that a write of the record is about to be sent: until it is answered it is not known which record the owner has.
-func (r *ownerRecord) sending() {
+// sending records that a write of the inventory is under way. Until the answer, it is unknown which inventory the owner
+// has.
+func (r *ownerInventory) sending() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pass.Memory.unsure = true
+	r.in.Memory.unsure = true
 }

@@ -26,10 +26,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/events"
 	"github.com/handwerk-dev/handwerk/engine/cluster/notfound"
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
+	"github.com/handwerk-dev/handwerk/engine/decide/limits"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// Inbox is what keeps what comes up for owners between reconciles; see [inbox.Inbox].
+// Inbox keeps the changes that concern owners between reconciles; see [inbox.Inbox].
 type Inbox interface {
 	ChildSeen(owner inbox.Key, ev watch.Event, idle bool)
 	Echo(owner inbox.Key, w inbox.Write, e inbox.Echo)
@@ -38,11 +39,11 @@ type Inbox interface {
 	Grant()
 }
 
-// Settings are what the children of a resource's objects need of the outside. All are required.
+// Settings are the dependencies of a [Family]. All are required.
 type Settings struct {
 	Operator *dsl.Operator
 	Resource *dsl.Resource
-	// Handlers are those that run for objects, in declared order.
+	// Handlers are the handlers of the resource, in declared order.
 	Handlers []*dsl.Handler
 	Log      logr.Logger
 	Metrics  *ops.Metrics
@@ -51,43 +52,45 @@ type Settings struct {
 	Renewer  *apply.Renewer
 	Box      Inbox
 	Register *prune.Register
+	// Limits bound the deletions that begin.
+	Limits *limits.Deletions
 	// Ending knows the namespaces that are being deleted.
 	Ending *notfound.Namespaces
-	// Own is the feed of the owners, and Feeds make those of kinds of children.
+	// Own is the source of the owners. Feeds creates the sources of kinds of children.
 	Own   *source.Source
 	Feeds *source.Factory
 	Host  Host
 }
 
-// Host is what children need of the process that runs their owners' resource.
+// Host gives children access to the process that runs their owners' resource.
 type Host interface {
-	// Client reaches a resource, in a namespace unless that is empty.
+	// Client returns the client of a resource, in a namespace unless that is empty.
 	Client(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface
-	// Read reads one object from the API server. It is nil where the object is gone.
+	// Read reads one object from the API server. It returns nil if the object is gone.
 	Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error)
-	// Refusal says why there can be no child at a place: the operator keeps it for itself. It is nil elsewhere.
+	// Refusal returns an error if the operator reserves a place for itself, so that no child may be there; else nil.
 	Refusal(gvr schema.GroupVersionResource, key cache.ObjectName) error
-	// Feeds are all feeds of the resource, those of children among them.
+	// Feeds returns all sources of the resource, including the sources of children.
 	Feeds() []*source.Source
-	// Announce is called for each write to an object, by a reconcile over the one with this key: the written one may have
-	// passes of its own.
+	// Announce is called for each write to an object by the reconcile of the object with this key. The written object
+	// may have reconciles of its own.
 	Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
 }
 
 // Family knows the children of one resource's objects. Its methods may be called at any time from any goroutine.
 type Family struct {
-	settings Settings
-	names    names
-	looks    looks
-	renamer  *patch.Renamer
-	kinds    kinds
-	records  records
-	sweeper  *prune.Sweeper
-	// Retired are kinds that the resource does not own any more.
+	settings    Settings
+	names       names
+	looks       looks
+	renamer     *patch.Renamer
+	kinds       kinds
+	inventories inventories
+	sweeper     *prune.Sweeper
+	// Retired are kinds that earlier versions of the resource owned, and this one does not.
 	Retired *prune.Retired
 }
 
-// New prepares the feeds of the kinds that the resource owns. They are not running yet.
+// New creates the sources of the kinds that the resource owns. It does not start them.
 func New(s Settings) *Family {
 	f := &Family{settings: s, names: namesOf(s.Operator), looks: looksOf(s.Operator, s.Resource), renamer: patch.NewRenamer(s.Operator), kinds: kinds{own: s.Own}}
 	for name, of := range s.Resource.Owned() {
@@ -122,22 +125,22 @@ func (k *kindHandler) OnEvent(ev watch.Event) {
 // Grant implements [source.Handler].
 func (k *kindHandler) Grant() { k.family.settings.Box.Grant() }
 
-// Kinds are the feeds of the kinds that the resource owns.
+// Kinds returns the sources of the kinds that the resource owns.
 func (f *Family) Kinds() []*source.Source { return f.kinds.feeds }
 
-// Owns reports whether a kind is one that the resource owns, as far as the API server's discovery is known.
+// Owns reports whether the resource owns a kind, as far as the API server's discovery is known.
 func (f *Family) Owns(kind schema.GroupKind) bool { return f.kinds.owns(kind) }
 
 // Clear forgets all owners.
-func (f *Family) Clear() { f.records.clear() }
+func (f *Family) Clear() { f.inventories.clear() }
 
 // Forget forgets an owner that is gone.
-func (f *Family) Forget(owner inbox.Key) { f.records.set(owner, nil) }
+func (f *Family) Forget(owner inbox.Key) { f.inventories.set(owner, nil) }
 
-// Recorded reports whether an owner has a record of children.
-func (f *Family) Recorded(owner *cached.Object) bool { return f.names.recorded(owner) }
+// HasInventory reports whether an owner has an inventory of children.
+func (f *Family) HasInventory(owner *cached.Object) bool { return f.names.hasInventory(owner) }
 
-// epoch counts how often the API server's versions had gone back before the cache of an owner was listed.
+// epoch returns how often the API server's versions had gone back when the cache of an owner was listed.
 func (f *Family) epoch(owner inbox.Key) uint64 {
 	if h := f.settings.Own.Informer(owner.Namespace); h != nil {
 		return h.Epoch()
@@ -145,8 +148,8 @@ func (f *Family) epoch(owner inbox.Key) uint64 {
 	return 0
 }
 
-// Seen takes an event of an object that may be a child: its owner is looked at again, unless its handlers do not look at
-// what has changed. An object that changed owners is news for both.
+// Seen handles an event of an object that may be a child: its owner gets the event. The event is idle if no handler
+// looks at the changed fields. If the object has changed owners, both owners get it.
 func (f *Family) Seen(kind *source.Source, ev watch.Event) {
 	defer f.settings.Box.Wake(ev.UID)
 	owner, before := f.ownerKey(kind, ev.Object), f.ownerKey(kind, ev.Old)
@@ -159,16 +162,16 @@ func (f *Family) Seen(kind *source.Source, ev watch.Event) {
 	}
 }
 
-// lives reports whether an owner is there, and is not being deleted.
+// lives reports whether an owner exists and is not being deleted.
 func (f *Family) lives(owner inbox.Key) bool {
 	o, found := f.settings.Own.Get(owner)
 	return found && o.GetDeletionTimestamp() == nil
 }
 
-// ownerKey returns the key of the object of this resource that o is a child of: the one that
-// controls it, or, where none does, the one that its owner label and annotation name together. That
-// one may have another uid, and be the next object of the owner's name. Where what o says does not
-// count by itself, the owner's record must list it: anybody can write the rest, and wake others with it.
+// ownerKey returns the key of the object of this resource that o is a child of. That is the controller of o or, if it
+// has none, the owner that its label and annotation name together. The named owner may have another uid, if it is a new
+// object of the same name. An owner reference from near the owner counts by itself; see [ownership.Place.Near]. For any
+// other tie, the owner's inventory must list o: anybody can write these marks, and could wake owners with them.
 func (f *Family) ownerKey(kind *source.Source, o *cached.Object) *inbox.Key {
 	if o == nil {
 		return nil
@@ -182,14 +185,15 @@ func (f *Family) ownerKey(kind *source.Source, o *cached.Object) *inbox.Key {
 		return nil
 	}
 	place := ownership.Place{Kind: kind.Resource().GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-	if (!referred || !name.Near(place.Namespace)) && !f.records.lists(key, place) {
+	if (!referred || !name.Near(place.Namespace)) && !f.inventories.lists(key, place) {
 		return nil
 	}
 	return &key
 }
 
-// labels reports whether a label is that of the object that has the key now, for another one may have its name, or of
-// one of that name whose children are retained.
+// labels reports whether an owner label belongs to the object that has the key now, or is being deleted under it:
+// another object may have its name now. The label of retained children has no uid, so it belongs to any object of the
+// name.
 func (f *Family) labels(key inbox.Key, name ownership.Place, label string) bool {
 	if label == name.Retained() {
 		return true
@@ -198,7 +202,7 @@ func (f *Family) labels(key inbox.Key, name ownership.Place, label string) bool 
 	return found && string(owner.GetUID()) == label || f.settings.Box.IsDeleting(key, types.UID(label))
 }
 
-// Look is how long it is until children that could not be read are looked at again.
+// Look returns the delay until the next attempt to read children that could not be read.
 func (f *Family) Look() time.Duration {
 	for _, kind := range f.kinds.feeds {
 		if len(kind.Informers("")) > 0 && kind.Readable("") != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
-// Holds reports whether there are children or patched objects about which something has to be done before the owner goes. Where that is not known,
-// the answer is held: whether the owner has the finalizer so far.
+// Holds reports whether children or patched objects need the owner's finalizer. If that is unknown, it returns held:
+// whether the owner has the finalizer so far.
 func (s *Session) Holds(held bool) bool {
 	owner := s.owner()
-	if len(owner.Record.Targets()) > 0 {
+	if len(owner.Inventory.Targets()) > 0 {
 		return true
 	}
-	gone := s.record.outdated(owner.Record)
-	for _, place := range owner.Record.Places() {
+	gone := s.inventory.outdated(owner.Inventory)
+	for _, place := range owner.Inventory.Places() {
 		if slices.Contains(gone, place) {
 			continue
 		}
@@ -38,7 +38,7 @@ func (s *Session) Holds(held bool) bool {
 	return held && s.orphans(owner)
 }
 
-// orphans reports whether there may be children with an owner reference that are to be left behind. A record that was lost does
+// orphans reports whether there may be children with an owner reference that outlive the owner. A lost inventory does
 // not list them.
 func (s *Session) orphans(owner ownership.Owner) bool {
 	if s.family.kinds.current() != nil {
@@ -48,7 +48,7 @@ func (s *Session) orphans(owner ownership.Owner) bool {
 		return true
 	}
 	for kind := range s.family.kinds.all {
-		for _, o := range kind.OwnedBy(string(s.pass.Object.GetUID())) {
+		for _, o := range kind.OwnedBy(string(s.in.Object.GetUID())) {
 			newer := s.lister.has(id{kind.Resource().GVR, cache.MetaObjectToName(o)})
 			if !newer && owner.Leaves(o) {
 				return true
@@ -58,14 +58,14 @@ func (s *Session) orphans(owner ownership.Owner) bool {
 	return false
 }
 
-// needs reports whether something has to be done about a child before its owner goes. A child of a handler that
-// runs for deletions alone is left to that handler.
+// needs reports whether the engine has to delete or release a child before its owner goes. A child of a handler that
+// only runs for deletions is left to that handler.
 func (s *Session) needs(owner ownership.Owner, o *unstructured.Unstructured) bool {
 	spec, _ := owner.Spec(o)
-	record := owner.Record
+	inventory := owner.Inventory
 	all := s.family.settings.Handlers
 	at := collision.HandlerOf(all, collision.Renamed(all, s.family.names.keys.Maker(o)))
-	if s.pass.Deleting && (at >= 0 && collision.Lasts(all[at]) || s.family.madeForDeletion(record, ownership.PlaceOf(o))) {
+	if s.in.Deleting && (at >= 0 && collision.Lasts(all[at]) || s.family.madeForDeletion(inventory, ownership.PlaceOf(o))) {
 		return false
 	}
 	return owner.Needs(spec, o.GetNamespace())

@@ -25,38 +25,41 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// Write is a write of a reconcile. One that several caches have to show is there once for each.
+// Write is a write of a reconcile. If several caches have to show it, there is one for each.
 type Write struct {
-	// Write is what a cache has to show before the next reconcile begins. Its Cache is nil where none does.
+	// Write is the version that a cache has to show before the next reconcile begins. Its Cache is nil if no cache shows
+	// the object.
 	inbox.Write
 	// Content distinguishes the write from others; see [breaker.Content].
 	Content uint32
-	// Handler wrote it; empty for the reconcile itself. Turn is how many handlers had had their turn in the reconcile with it.
+	// Handler is the handler that wrote it; empty for the reconcile itself. Turn counts the handlers that had run in the
+	// reconcile by then, this one included.
 	Handler string
 	Turn    int
-	// Child: it is a child that was written. Made: the object was not there before.
+	// Child is true for a write to a child. Made is true if the write created the object.
 	Child, Made bool
 }
 
-// journal has what a reconcile writes. The next reconcile waits until the caches show it. Its methods may be called by several goroutines.
+// journal records the writes of a reconcile. The next reconcile waits until the caches show them. Its methods may be
+// called by several goroutines.
 type journal struct {
 	family *Family
-	pass   *Pass
+	in     *Input
 
 	mu     sync.Mutex
 	writes []Write
-	// awaited: some cache has to show one of them.
+	// awaited is true if a cache has to show one of the writes.
 	awaited bool
 }
 
-// all returns what the reconcile has written so far.
+// all returns the writes of the reconcile so far.
 func (j *journal) all() []Write {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.writes)
 }
 
-// note notes a write, for which the next reconcile waits. It holds even when this reconcile fails: what was sent was sent.
+// note records a write. The next reconcile waits for it, even if this reconcile fails: the write was sent.
 func (j *journal) note(w Write) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -66,21 +69,21 @@ func (j *journal) note(w Write) {
 	}
 	if !j.awaited {
 		j.awaited = true
-		j.pass.Awaits.Tidy()
+		j.in.Awaits.Tidy()
 	}
-	j.pass.Awaits.Add(w.Write)
+	j.in.Awaits.Add(w.Write)
 }
 
-// noteAll notes a write for each cache that has to show it.
+// noteAll records a write for each cache that has to show it.
 func (j *journal) noteAll(w Write, caches []*source.Source, o *unstructured.Unstructured) {
-	wrote := j.pass.Walk.Wrote
+	wrote := j.in.Walk.Wrote
 	if w.Made {
-		wrote = j.pass.Walk.Made
+		wrote = j.in.Walk.Made
 	}
 	wrote(breaker.Version{UID: o.GetUID(), Text: o.GetResourceVersion()})
 	for _, f := range caches {
 		w.Write = j.writeTo(f, o)
-		w.Content = breaker.Content(o, j.family.settings.Operator.StateAnnotation(), w.Own && w.Key == j.pass.Key)
+		w.Content = breaker.Content(o, j.family.settings.Operator.StateAnnotation(), w.Own && w.Key == j.in.Key)
 		j.note(w)
 	}
 	if len(caches) == 0 {
@@ -88,23 +91,23 @@ func (j *journal) noteAll(w Write, caches []*source.Source, o *unstructured.Unst
 	}
 }
 
-// writeTo is a write that the cache of a feed has to show.
+// writeTo returns a write that the cache of a source has to show.
 func (j *journal) writeTo(f *source.Source, o *unstructured.Unstructured) inbox.Write {
 	return inbox.Write{
 		Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Gone: notfound.With(o), Own: f == j.family.settings.Own,
 	}
 }
 
-// echoes notes a write to a child, so that its event does not count as a change by others.
+// echoes announces a write to a child, so that its event does not count as a change by others.
 func (j *journal) echoes(f *source.Source, o *unstructured.Unstructured) {
-	j.family.settings.Box.Echo(j.pass.Key, j.writeTo(f, o), inbox.EchoOf(o))
+	j.family.settings.Box.Echo(j.in.Key, j.writeTo(f, o), inbox.EchoOf(o))
 }
 
-// noteGone notes a deletion.
+// noteGone records a deletion.
 func (j *journal) noteGone(w Write, f *source.Source, key cache.ObjectName, uid types.UID) {
 	w.Write = inbox.Write{Cache: f, Key: key, UID: uid, Own: f == j.family.settings.Own}
 	w.Content = crc32.ChecksumIEEE([]byte(uid))
-	j.pass.Walk.Wrote(breaker.Version{UID: uid})
+	j.in.Walk.Wrote(breaker.Version{UID: uid})
 	j.note(w)
 }
 
@@ -113,14 +116,14 @@ func (j *journal) count(target ops.Target) {
 	j.family.settings.Metrics.Written(j.family.settings.Resource.Name.String(), target)
 }
 
-// written notes a handler's write.
+// written counts, announces and records a handler's write.
 func (j *journal) written(w Write, target ops.Target, caches []*source.Source, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	j.count(target)
-	j.family.settings.Host.Announce(j.pass.Key, gvr, o)
+	j.family.settings.Host.Announce(j.in.Key, gvr, o)
 	j.noteAll(w, caches, o)
 }
 
-// showing are the feeds whose informers may show an object.
+// showing returns the sources whose informers may show an object.
 func (j *journal) showing(gvr schema.GroupVersionResource, o *unstructured.Unstructured) (out []*source.Source) {
 	for _, f := range j.family.settings.Host.Feeds() {
 		h := f.Informer(o.GetNamespace())
@@ -131,16 +134,16 @@ func (j *journal) showing(gvr schema.GroupVersionResource, o *unstructured.Unstr
 	return out
 }
 
-// Writes returns what the reconcile has written so far, its handlers and itself.
+// Writes returns the writes so far, by handlers and by the reconcile itself.
 func (s *Session) Writes() []Write { return s.journal.all() }
 
-// Wrote notes a write of the reconcile to its own object.
-func (s *Session) Wrote(result patch.Result) { s.record.wrote(result) }
+// Wrote records a write of the reconcile to its own object.
+func (s *Session) Wrote(result patch.Result) { s.inventory.wrote(result) }
 
 // Await makes the next reconcile wait for a version of its object that somebody else wrote.
 func (s *Session) Await(live *unstructured.Unstructured) { s.journal.await(live) }
 
-// wroteOwner notes a write to the owner.
+// wroteOwner records a write to the owner.
 func (j *journal) wroteOwner(result patch.Result) {
 	j.family.settings.Metrics.Wrote(j.family.settings.Resource.Name.String(), result.Status, result.Whole)
 	if result.Status || result.Whole {
@@ -148,21 +151,21 @@ func (j *journal) wroteOwner(result patch.Result) {
 	}
 }
 
-// await is [Session.Await].
+// await implements [Session.Await].
 func (j *journal) await(live *unstructured.Unstructured) {
 	j.note(Write{Write: inbox.Write{
-		Cache: j.family.settings.Own, Key: j.pass.Key, UID: live.GetUID(), Version: live.GetResourceVersion(), Own: true,
+		Cache: j.family.settings.Own, Key: j.in.Key, UID: live.GetUID(), Version: live.GetResourceVersion(), Own: true,
 	}})
 }
 
-// WroteOther notes a handler's write to an object that is no child, and says so in the log. The next reconcile waits for
-// it where the resource's own informers show it.
-func (s *Session) WroteOther(handler string, deed apply.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
-	s.journal.written(Write{Handler: handler, Made: deed == apply.Created}, ops.Other, s.journal.showing(gvr, o), gvr, o)
-	s.pass.Logger.Log().Info(string(deed)+" "+ownership.PlaceOf(o).People(), "handler", handler)
+// WroteOther records and logs a handler's write to an object that is not a child. The next reconcile waits for it if an
+// informer of the resource shows the object.
+func (s *Session) WroteOther(handler string, operation apply.Operation, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	s.journal.written(Write{Handler: handler, Made: operation == apply.Created}, ops.Other, s.journal.showing(gvr, o), gvr, o)
+	s.in.Logger.Log().Info(string(operation)+" "+ownership.PlaceOf(o).People(), "handler", handler)
 }
 
-// DeletedOther is WroteOther for a deletion: what the caches still have is waited for.
+// DeletedOther is WroteOther for a deletion. The next reconcile waits until no cache shows the object.
 func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
 	s.journal.count(ops.Other)
 	w := Write{Handler: handler}
@@ -172,25 +175,26 @@ func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionReso
 			s.journal.noteGone(w, f, key, o.GetUID())
 		}
 	}
-	s.pass.Logger.Log().Info(string(apply.Deleted)+" "+kind+" "+key.String(), "handler", handler)
+	s.in.Logger.Log().Info(string(apply.Deleted)+" "+kind+" "+key.String(), "handler", handler)
 }
 
-// write is what is the same of all writes of children in an attempt. Handlers that read children run again for what
-// others did.
+// write returns the fields that all writes to children in an attempt share. They say whose write it was: handlers that
+// read children run again after writes by others.
 func (c *Reader) write() Write {
-	return Write{Handler: c.attempt.Handler, Turn: max(1, c.attempt.Number), Child: true} // a sweep has no number
+	return Write{Handler: c.attempt.Handler, Turn: max(1, c.attempt.Number), Child: true} // pruning has no number
 }
 
-// wrote notes a child as it was written, and says so.
-func (c *children) wrote(f *source.Source, deed apply.Deed, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+// wrote records and logs a write to a child, and keeps the child for later reads.
+func (c *children) wrote(f *source.Source, operation apply.Operation, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s := c.session
 	s.lister.keep(id{gvr, cache.MetaObjectToName(o)}, o)
-	c.noted(f, gvr, o, deed == apply.Created)
-	c.say(deed, o, detail)
+	c.noted(f, gvr, o, operation == apply.Created)
+	c.say(operation, o, detail)
 }
 
-// noted notes a write to a child: the next reconcile waits for it, and its event is no news. That of an unowned one never is. There is
-// no feed for a child of a kind that is not declared. Made: it was not there before.
+// noted records a write to a child: the next reconcile waits for it, and its event does not count as a change by others.
+// Events of unowned children reach no owner. The source is nil for a child of an undeclared kind. Made is true if the
+// write created the child.
 func (c *Reader) noted(f *source.Source, gvr schema.GroupVersionResource, o *unstructured.Unstructured, made bool) {
 	caches := []*source.Source{f}
 	if f == nil {
@@ -205,26 +209,26 @@ func (c *Reader) noted(f *source.Source, gvr schema.GroupVersionResource, o *uns
 	}
 }
 
-// say says what a handler did to a child, in one line for each write. Creations and deletions are Events too, where the
-// operator's settings ask for them.
-func (c *children) say(deed apply.Deed, o *unstructured.Unstructured, detail string) {
+// say logs one line for each write to a child. If the operator's settings ask for Events, creations and deletions are
+// Events too.
+func (c *children) say(operation apply.Operation, o *unstructured.Unstructured, detail string) {
 	detail = cmp.Or(detail, c.attempt.Why)
 	s, handler := c.session, c.attempt.Handler
-	did := string(deed) + " " + ownership.PlaceOf(o).People()
+	did := string(operation) + " " + ownership.PlaceOf(o).People()
 	line := did
 	if detail != "" {
 		line += ": " + detail
 	}
-	log := s.pass.Logger.Log()
-	if deed == apply.Unchanged {
+	log := s.in.Logger.Log()
+	if operation == apply.Unchanged {
 		log = log.V(1)
 	}
 	if handler != "" {
 		log = log.WithValues("handler", handler)
 	}
 	log.Info(line)
-	reason := map[apply.Deed]string{apply.Created: "ChildCreated", apply.Deleted: "ChildDeleted"}[deed]
-	if reason != "" && s.family.settings.Operator.Settings.Events == dsl.EventsChanges {
-		s.family.settings.Events.Send(ops.ByChange, s.pass.Object, handler, dsl.Normal, reason, did)
+	reason := map[apply.Operation]string{apply.Created: "ChildCreated", apply.Deleted: "ChildDeleted"}[operation]
+	if reason != "" && s.family.settings.Operator.Settings.Events.SendsChanges() {
+		s.family.settings.Events.Send(ops.ByChange, s.in.Object, handler, dsl.Normal, reason, did)
 	}
 }

@@ -21,14 +21,14 @@ import (
 
 // kinds are the kinds of the children of a resource's objects.
 type kinds struct {
-	// own is the feed of the owners, and feeds are those of the kinds that the resource owns.
+	// own is the source of the owners. Feeds are the sources of the kinds that the resource owns.
 	own   *source.Source
 	feeds []*source.Source
-	// retired are kinds that the resource does not own any more.
+	// retired are kinds that earlier versions of the resource owned, and this one does not.
 	retired *prune.Retired
 }
 
-// named returns the feed of an owned resource; nil where the resource is not declared.
+// named returns the source of an owned resource; nil if the resource is not declared.
 func (k *kinds) named(name dsl.ResourceName) *source.Source {
 	if i := slices.IndexFunc(k.feeds, func(each *source.Source) bool { return each.Is(name) }); i >= 0 {
 		return k.feeds[i]
@@ -36,15 +36,15 @@ func (k *kinds) named(name dsl.ResourceName) *source.Source {
 	return nil
 }
 
-// repeats reports whether a feed that was declared by kind brings in what another one, declared by
-// name, does already: the plural of a kind is not always what one would guess.
+// repeats reports whether a source that was declared by kind serves the same resource as one declared by name. The
+// declarations alone do not show it, because the plural of a kind cannot always be guessed.
 func (k *kinds) repeats(kind *source.Source) bool {
 	return kind.ByKind() && slices.ContainsFunc(k.feeds, func(other *source.Source) bool {
 		return !other.ByKind() && other.Serves(kind.Resource().GVR)
 	})
 }
 
-// all yields each kind's feed once, if the feed knows the objects of its kind.
+// all yields one source for each kind that is known.
 func (k *kinds) all(yield func(*source.Source) bool) {
 	for _, kind := range k.feeds {
 		if kind.Known() && !k.repeats(kind) && !yield(kind) {
@@ -58,7 +58,7 @@ func (k *kinds) all(yield func(*source.Source) bool) {
 	}
 }
 
-// complete returns why not all children can be seen; nil when they can.
+// complete returns an error unless the caches show the children of all kinds.
 func (k *kinds) complete() error {
 	for _, kind := range k.feeds {
 		if err := kind.Complete(); err != nil {
@@ -68,7 +68,7 @@ func (k *kinds) complete() error {
 	return nil
 }
 
-// current returns why a child may be there that the caches do not show; nil when all of them receive changes.
+// current returns an error unless the caches show all children and receive their changes.
 func (k *kinds) current() error {
 	if err := k.complete(); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (k *kinds) current() error {
 	return k.settled("listing children")
 }
 
-// settled returns an error while what is cached of owners and of their children may be from two states of the API server,
-// because its versions have gone back: until all have listed again, it is not known which children are wanted.
+// settled returns an error while the caches of owners and of children may be from two states of the API server. This
+// happens when its versions have gone back. Until all caches have listed again, it is unknown which children are wanted.
 func (k *kinds) settled(what string) error {
 	if k.own.Behind() {
 		return watch.Behind(what, k.own.Name().String())
@@ -97,9 +97,9 @@ func (k *kinds) settled(what string) error {
 	return nil
 }
 
-// listed returns an error while the caches of owners, or of children of one kind, may be those of before the API server's versions
-// went back. An owner of that time wants other children. And a child that is not in the cache may be there: each one would cost
-// a creation that meets a conflict, and a read. Kind is nil for a child that is in no cache.
+// listed returns an error while the cache of owners, or of children of one kind, may be from before the API server's
+// versions went back. An older owner wants other children. A child that the cache lacks may exist: applying it would
+// cost a creation, a conflict and a read. Kind is nil for a child that is in no cache.
 func (k *kinds) listed(what string, kind *source.Source) error {
 	for _, source := range []*source.Source{k.own, kind} {
 		if source != nil && source.Behind() {
@@ -109,8 +109,8 @@ func (k *kinds) listed(what string, kind *source.Source) error {
 	return nil
 }
 
-// declared returns the feed of the owned resource that serves this kind, once its objects in the
-// namespace can be read.
+// declared returns the source of the owned resource that serves a kind. It returns the source's error while the objects
+// of the namespace cannot be read.
 func (k *kinds) declared(kind schema.GroupVersionKind, namespace string) (*source.Source, error) {
 	for _, each := range k.feeds {
 		if !each.Known() || each.Resource().GroupKind() != kind.GroupKind() {
@@ -129,7 +129,7 @@ func (k *kinds) declared(kind schema.GroupVersionKind, namespace string) (*sourc
 	return nil, dsl.Permanent(errors.New("no resource of that kind is declared with owns"))
 }
 
-// present is declared for what is there already, and may be of a kind that the resource does not own any more.
+// present is declared for existing children, which may be of a retired kind.
 func (k *kinds) present(kind schema.GroupVersionKind, namespace string) (*source.Source, error) {
 	for each := range k.all {
 		if each.Resource().GroupKind() == kind.GroupKind() {
@@ -139,8 +139,8 @@ func (k *kinds) present(kind schema.GroupVersionKind, namespace string) (*source
 	return k.declared(kind, namespace)
 }
 
-// claimed reports whether the object at a place says that it is the owner's, and whether that is known. A cache without an open
-// watch shows which objects are there, and does not prove that one is absent.
+// claimed reports whether the object at a place names the owner as its own, and whether that is known. A cache without
+// an open watch shows which objects exist, and does not prove that one is absent.
 func (k *kinds) claimed(owner ownership.Owner, place ownership.Place) (there, known bool) {
 	kind, h := k.shows(place)
 	if h == nil || !h.Synced() {
@@ -149,13 +149,14 @@ func (k *kinds) claimed(owner ownership.Owner, place ownership.Place) (there, kn
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	o, found := h.Object(key)
 	if !found && kind.Undelivered(key) {
-		return false, false // the listeners find the owner by its record when the deletion reaches them
+		return false, false // the deletion event has yet to find the owner by its inventory
 	}
 	there = found && owner.Lists(o)
 	return there, there || h.State().Stale.IsZero()
 }
 
-// shows returns the feed that has the objects of a place's kind, and the informer that has the place; both are nil if no kind of the family has it.
+// shows returns the source of a place's kind, and the informer that covers the place. Both are nil if the family has no
+// such kind.
 func (k *kinds) shows(place ownership.Place) (*source.Source, *watch.Handle) {
 	for kind := range k.all {
 		if kind.Resource().GroupKind() == place.Kind {
@@ -165,7 +166,7 @@ func (k *kinds) shows(place ownership.Place) (*source.Source, *watch.Handle) {
 	return nil, nil
 }
 
-// unknown returns why it is not known yet which kinds a resource owns; nil when it is.
+// unknown returns an error until discovery knows all kinds that the resource owns.
 func (k *kinds) unknown() error {
 	for _, kind := range k.feeds {
 		if err := kind.Complete(); err != nil && !kind.Known() {
@@ -175,7 +176,7 @@ func (k *kinds) unknown() error {
 	return nil
 }
 
-// owns reports whether a kind is one that the resource owns, as far as the API server's discovery is known.
+// owns reports whether the resource owns a kind, as far as the API server's discovery is known.
 func (k *kinds) owns(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(k.feeds, func(declared *source.Source) bool {
 		return declared.OfKind() == kind || declared.Known() && declared.Resource().GroupKind() == kind

@@ -84,8 +84,8 @@ func configMaps(t *testing.T, on handler, there ...runtime.Object) (*source.Sour
 	return f, client.Resource(gvr).Namespace("far")
 }
 
-// TestAChildIsGoneWhenItsOwnerWasNotified holds that a place is not taken off an owner's record between the
-// moment when the cache loses the child and the one when that is delivered: the owner is found by its record.
+// TestAChildIsGoneWhenItsOwnerWasNotified holds that a place is not taken off an owner's inventory between the
+// moment when the cache loses the child and the one when that is delivered: the owner is found by its inventory.
 func TestAChildIsGoneWhenItsOwnerWasNotified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})

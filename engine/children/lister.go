@@ -26,16 +26,16 @@ type id struct {
 	key cache.ObjectName
 }
 
-// lister reads the children of an owner: as the reconcile has applied them, or as the caches have them. Its zero value has no child that
-// the reconcile applied.
+// lister reads the children of an owner. It returns them as the reconcile has applied them, or else as the caches have
+// them. In its zero value, the reconcile has applied no child.
 type lister struct {
 	mu sync.Mutex
 	// applied are children as the reconcile leaves them.
 	applied map[id]*unstructured.Unstructured
 }
 
-// get returns a child as the reconcile has applied it, or as the cache of its feed has it if it has one; nil where neither does. It
-// is a private copy.
+// get returns a private copy of a child: as the reconcile has applied it, or else as the cache of its source has it. It
+// returns nil if neither has the child. The source may be nil.
 func (l *lister) get(f *source.Source, which id) *unstructured.Unstructured {
 	if applied := l.kept(which); applied != nil {
 		return applied.DeepCopy()
@@ -43,7 +43,7 @@ func (l *lister) get(f *source.Source, which id) *unstructured.Unstructured {
 	return l.show(f, which)
 }
 
-// show is get for those who do not change what they get: a child that the reconcile has applied is not copied.
+// show is get for callers that change nothing: it does not copy a child that the reconcile has applied.
 func (l *lister) show(f *source.Source, which id) *unstructured.Unstructured {
 	if applied := l.kept(which); applied != nil {
 		return applied
@@ -57,14 +57,14 @@ func (l *lister) show(f *source.Source, which id) *unstructured.Unstructured {
 	return nil
 }
 
-// kept returns a child as the reconcile has applied it, nil where it has not.
+// kept returns a child as the reconcile has applied it; nil if it has not.
 func (l *lister) kept(which id) *unstructured.Unstructured {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.applied[which]
 }
 
-// keep keeps a child as the reconcile leaves it. The child must not be changed any more.
+// keep stores a child as the reconcile leaves it. Nobody may change the child afterwards.
 func (l *lister) keep(which id, o *unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +103,7 @@ func (l *lister) staleRank(all []dsl.ChildObject) map[types.UID]int {
 	return out
 }
 
-// some reports whether a function holds for some child that the reconcile has applied.
+// some reports whether a function holds for a child that the reconcile has applied.
 func (l *lister) some(holds func(*unstructured.Unstructured) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +115,8 @@ func (l *lister) some(holds func(*unstructured.Unstructured) bool) bool {
 	return false
 }
 
-// matching returns the children that the reconcile has applied and that a function selects. Shares: they are not copied.
+// matching returns the children that the reconcile has applied and that a function selects. If shares is true, they are
+// not copied.
 func (l *lister) matching(selects func(*unstructured.Unstructured) bool, shares bool) (out []*unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,8 +132,8 @@ func (l *lister) matching(selects func(*unstructured.Unstructured) bool, shares 
 	return out
 }
 
-// list returns the owner's children among the objects of a feed, sorted. Shares: they are as show returns them. Skips, when set,
-// selects cached objects to leave out.
+// list returns the owner's children from a source, sorted. If shares is true, it reads them with show. If skips is set,
+// it excludes cached objects.
 func (l *lister) list(f *source.Source, owner ownership.Owner, shares bool, skips func(*cached.Object) bool) (out []*unstructured.Unstructured) {
 	gvr, keys, read := f.Resource().GVR, map[cache.ObjectName]bool{}, l.get
 	if shares {

@@ -15,8 +15,8 @@ import (
 
 var _ dsl.LiveChildren = (*children)(nil)
 
-// Live implements [dsl.LiveChildren]. A cache may lag behind what another process wrote while it led, and it does not show
-// which object a new owner takes over.
+// Live implements [dsl.LiveChildren]. It asks the server, because a cache may lack what another process wrote while it
+// led. A cache also does not show which object a new owner takes over.
 func (c *children) Live(ctx context.Context, desired any, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {
 	ctx, done, err := c.span.Enter(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *children) Live(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 	}
 	s := c.session
 	if applied := s.lister.kept(w.id); applied != nil {
-		return applied, nil // it is the server's answer
+		return applied, nil // the server has answered with it
 	}
 	live, err := s.family.settings.Host.Read(ctx, w.gvr, w.key)
 	if err != nil {
@@ -42,9 +42,9 @@ func (c *children) Live(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 		live = s.family.renamer.Renamed(live)
 	}
 	judge := w.applier
-	judge.Settled = &apply.Settled{} // this is no attempt to apply
+	judge.Settled = &apply.Settled{} // nothing is applied, so nothing is remembered
 	if _, err := judge.Stale(w.object, live); err != nil {
-		return nil, nil // Apply says why it is left alone
+		return nil, nil // Apply returns this error to the handler
 	}
 	return live, nil
 }

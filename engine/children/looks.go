@@ -11,18 +11,18 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
-// looks are what handlers look at in children, by the names of the children: what their templates set, and what expressions
-// read. A change of the rest, as others make it all the time, renders no template. A name is missing where handlers may look at
-// anything.
+// looks are the fields that handlers look at in children, by the names of the children: fields that their templates set,
+// and fields that expressions read. Others change the remaining fields all the time, and no template depends on those. A
+// name is missing if handlers may look at anything.
 type looks struct {
 	keys  ownership.Keys
 	names map[string]look
 }
 
-// look is what handlers look at in the children of one name.
+// look has the fields that handlers look at in the children of one name.
 type look struct {
 	fields cached.Fields
-	// counts reports whether handlers look at what a field manager has set.
+	// counts reports whether handlers look at fields that a field manager has set.
 	counts func(manager string) bool
 }
 
@@ -42,7 +42,7 @@ func looksOf(op *dsl.Operator, r *dsl.Resource) looks {
 	return out
 }
 
-// own are the fields that the engine itself looks at in a child: what ties it to its owner, and that it goes.
+// own returns the fields that the engine itself looks at in a child: its ties to the owner, and its deletion.
 func (l looks) own() []dsl.Path {
 	out := []dsl.Path{{"apiVersion"}, {"kind"}, {"metadata", "ownerReferences"}, {"metadata", "deletionTimestamp"}}
 	for _, key := range l.keys.All() {
@@ -51,7 +51,7 @@ func (l looks) own() []dsl.Path {
 	return out
 }
 
-// idle reports whether no handler looks at what has changed of a child.
+// idle reports whether an event changed only fields of a child that no handler looks at.
 func (l looks) idle(ev watch.Event) bool {
 	if ev.Kind != watch.Updated || len(l.names) == 0 || !l.keys.Made(ev.Object) {
 		return false

@@ -14,21 +14,21 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
-// Member is a child of the owner, or a place in its record where no cache shows one.
+// Member is a child of the owner, or a place in the owner's inventory where no cache shows a child.
 type Member struct {
 	ownership.Place
-	// Spec says how the child is kept, and which one it is.
+	// Spec identifies the child, and has its policies.
 	Spec dsl.ChildSpec
-	// Recorded: the owner's record lists it.
-	Recorded bool
-	// Holds: the owner's deletion waits until it is gone, or released.
+	// Listed is true if the owner's inventory lists it.
+	Listed bool
+	// Holds is true if the owner's deletion waits until the child is gone or released.
 	Holds bool
-	// Object is nil where no cache shows the child.
+	// Object is nil if no cache shows the child.
 	Object *unstructured.Unstructured
 }
 
-// Members returns the owner's children, as the caches and this reconcile have them, and what else its record lists, sorted. Where the
-// children of a kind cannot be seen, those that the record lists are without an object.
+// Members returns the owner's children, as the caches and this reconcile have them, and the other places in its
+// inventory, sorted. If the children of a kind cannot be read, the listed ones have no object.
 func (s *Session) Members() (out []Member) {
 	owner := s.owner()
 	seen := map[ownership.Place]bool{}
@@ -36,15 +36,15 @@ func (s *Session) Members() (out []Member) {
 		for _, o := range s.lister.list(kind, owner, false, nil) {
 			one := Member{Place: ownership.PlaceOf(o), Object: o, Holds: s.needs(owner, o)}
 			one.Spec, _ = owner.Spec(o)
-			one.Recorded, seen[one.Place] = owner.Record.Lists(one.Place), true
+			one.Listed, seen[one.Place] = owner.Inventory.Lists(one.Place), true
 			out = append(out, one)
 		}
 	}
-	for _, place := range owner.Record.Places() {
+	for _, place := range owner.Inventory.Places() {
 		if !seen[place] {
-			title, _ := owner.Record.Title(place)
+			title, _ := owner.Inventory.Title(place)
 			spec, _ := ownership.ParseTitle(title)
-			out = append(out, Member{Place: place, Spec: spec, Recorded: true})
+			out = append(out, Member{Place: place, Spec: spec, Listed: true})
 		}
 	}
 	for i := range out {

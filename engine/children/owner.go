@@ -16,16 +16,16 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 )
 
-// ownerWriter writes the owner apart from what its handlers change: its record of children, and the finalizer. Its methods may be called
-// by several goroutines.
+// ownerWriter writes the parts of the owner that belong to the engine: its inventory of children, and the finalizer.
+// Its methods may be called by several goroutines.
 type ownerWriter struct {
 	family *Family
-	pass   *Pass
+	in     *Input
 
 	mu sync.Mutex
 	// base is the owner as the reconcile has written it so far.
 	base *unstructured.Unstructured
-	// holds: something has to be done about children of this reconcile before the owner goes.
+	// holds is true if children of this reconcile need the owner's finalizer.
 	holds bool
 }
 
@@ -36,26 +36,27 @@ func (w *ownerWriter) get() *unstructured.Unstructured {
 	return w.base
 }
 
-// set notes the owner as the reconcile has written it.
+// set stores the owner as the reconcile has written it.
 func (w *ownerWriter) set(base *unstructured.Unstructured) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.base = base
 }
 
-// need notes that something has to be done about a child before the owner goes.
+// need records that a child needs the owner's finalizer.
 func (w *ownerWriter) need() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.holds = true
 }
 
-// marks returns the marks that put the finalizer on an owner, if children of this reconcile need it and the owner lacks it.
+// marks returns the marks that add the finalizer to an owner, if children of this reconcile need it and the owner lacks
+// it.
 func (w *ownerWriter) marks(owner *unstructured.Unstructured) patch.Marks {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	finalizer := w.family.settings.Operator.Finalizer()
-	if !w.holds || w.pass.Deleting || slices.Contains(owner.GetFinalizers(), finalizer) {
+	if !w.holds || w.in.Deleting || slices.Contains(owner.GetFinalizers(), finalizer) {
 		return patch.Marks{}
 	}
 	return patch.Marks{Finalizer: finalizer, Add: true}
@@ -65,20 +66,21 @@ func (w *ownerWriter) marks(owner *unstructured.Unstructured) patch.Marks {
 func (w *ownerWriter) target() patch.Target {
 	served := w.family.settings.Own.Resource()
 	return patch.Target{
-		Client: w.family.settings.Host.Client(served.GVR, w.pass.Key.Namespace), Object: w.get(),
+		Client: w.family.settings.Host.Client(served.GVR, w.in.Key.Namespace), Object: w.get(),
 		Resource: served.GVR.GroupResource(), Manager: w.family.settings.Operator.Name,
 	}
 }
 
-// reread reads the owner before its record is written, where the cache does not show the owner any more. It may be out of sight alone,
-// and live: what is made to see it off is found again by the record then as it would be otherwise.
+// reread reads the owner before its inventory is written, if the cache does not show the owner. The owner may still
+// exist, for example outside the selectors. Its inventory then has to list the children that handlers make for its
+// deletion.
 func (w *ownerWriter) reread(ctx context.Context) error {
-	live, err := w.family.settings.Host.Read(ctx, w.family.settings.Own.Resource().GVR, w.pass.Key)
+	live, err := w.family.settings.Host.Read(ctx, w.family.settings.Own.Resource().GVR, w.in.Key)
 	switch {
 	case err != nil:
 		return fmt.Errorf("reading it: %w", err)
-	case live == nil || live.GetUID() != w.pass.Object.GetUID():
-		return dsl.Permanent(errors.New("the owner is gone, so there is no record to enter it into")) // no later pass would find the child
+	case live == nil || live.GetUID() != w.in.Object.GetUID():
+		return dsl.Permanent(errors.New("the owner is gone, so there is no inventory to enter it into")) // no later reconcile would find the child
 	}
 	w.set(live)
 	return nil

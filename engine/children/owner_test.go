@@ -30,7 +30,7 @@ func TestTheFinalizerOfChildren(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base := &unstructured.Unstructured{Object: map[string]any{}}
 			base.SetFinalizers(tt.finalizers)
-			w := &ownerWriter{family: &Family{settings: Settings{Operator: op}}, pass: &Pass{Deleting: tt.deleting}, base: base}
+			w := &ownerWriter{family: &Family{settings: Settings{Operator: op}}, in: &Input{Deleting: tt.deleting}, base: base}
 			if tt.needs {
 				w.need()
 			}

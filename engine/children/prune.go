@@ -5,6 +5,7 @@ package children
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,43 +18,45 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
+	"github.com/handwerk-dev/handwerk/engine/decide/limits"
 )
 
-// Sight enters the kinds of the owner's children into the register that it does not have: somebody deleted it, or the right to write
-// it was missing. The next reconcile tries again after a failure.
-func (s *Session) Sight(ctx context.Context) {
+// RegisterKinds enters the kinds of the owner's children into the register, if the register lacks them: somebody deleted it, or
+// the right to write it was missing. After a failure, the next reconcile tries again.
+func (s *Session) RegisterKinds(ctx context.Context) {
 	with, owner := s.family.settings, s.owner()
 	for _, kind := range s.family.kinds.feeds {
-		if s.pass.Gone || !with.Register.Kept() || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.lister.list(kind, owner, true, nil)) == 0 {
+		if s.in.Gone || !with.Register.Kept() || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.lister.list(kind, owner, true, nil)) == 0 {
 			continue
 		}
 		if err := with.Register.Enter(ctx, with.Resource.Name, kind.Resource().GroupKind()); err != nil {
-			s.pass.Logger.Log().V(1).Info("kind of children is not registered yet", "error", err.Error())
+			s.in.Logger.Log().V(1).Info("kind of children is not registered yet", "error", err.Error())
 		}
 	}
 }
 
-// Sweeps reports whether there may be children that no handler has any more. Owner is as its handlers have left it.
+// Sweeps reports whether there may be children that no handler wants. Owner is as its handlers have left it.
 func (s *Session) Sweeps(news bool, owner *unstructured.Unstructured) bool {
-	return !s.pass.Sweep.Done(s.family.sweeper.Withdrawing(owner) || news && len(s.family.Retired.Feeds()) > 0)
+	return !s.in.Sweep.Done(s.family.sweeper.Withdrawing(owner) || news && len(s.family.Retired.Feeds()) > 0)
 }
 
-// Sweep takes away children that no handler has any more, of an owner that lives. News says that children have changed.
-// Again is when to look again, zero where only an event makes that necessary. The span is not begun yet. Owner is
-// as its handlers have left it. Unsure reports whether the filter of a handler, by its index, fails.
+// Sweep deletes or releases children that no handler wants, of an owner that is not being deleted. News is true if
+// children have changed. Owner is as its handlers have left it. Unsure reports whether the filter of a handler, by its
+// index, fails. Again is the delay until the next look; zero if only an event makes one necessary. The span must not
+// have begun.
 func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, owner *unstructured.Unstructured, others Others, unsure func(handler int) bool) (again time.Duration, err error) {
 	all, err := s.Reader().All()
 	if err != nil {
-		s.pass.Sweep.Missed(news)
-		return 0, nil // it is not known which children there are, and reading them is an error
+		s.in.Sweep.Missed(news)
+		return 0, nil // it is unknown which children there are; handlers that read them get the error
 	}
 	span.Begin(ctx)
 	defer span.End()
-	p := prune.Sweep{Owner: owner, All: all, Manager: s.family.settings.Operator.Name, Pass: sweep{s, span, others}}
-	return s.family.sweeper.Sweep(ctx, s.pass.Sweep, p, unsure)
+	p := prune.Sweep{Owner: owner, All: all, Manager: s.family.settings.Operator.Name, Run: sweep{s, span, others}}
+	return s.family.sweeper.Sweep(ctx, s.in.Sweep, p, unsure)
 }
 
-// sweep is [prune.Run] for a session.
+// sweep implements [prune.Run] for a session.
 type sweep struct {
 	session *Session
 	span    *transport.Span
@@ -62,10 +65,14 @@ type sweep struct {
 
 func (s sweep) Owns(kind schema.GroupKind) bool { return s.session.family.Owns(kind) }
 
-func (s sweep) Log() logr.Logger { return s.session.pass.Logger.Log() }
+func (s sweep) Log() logr.Logger { return s.session.in.Logger.Log() }
 
-func (s sweep) Remove(ctx context.Context, gone dsl.ChildObject, why string) error {
-	return s.session.For(s.span, collision.Attempt{Why: why}, s.others).Remove(ctx, gone)
+func (s sweep) Remove(ctx context.Context, gone dsl.ChildObject, why string, cause limits.Cause) (wait time.Duration, err error) {
+	err = s.session.deleting(s.span, collision.Attempt{Why: why}, s.others, cause).Remove(ctx, gone)
+	if held, is := errors.AsType[*heldError](err); is {
+		return held.answer.After, nil
+	}
+	return 0, err
 }
 
 func (s sweep) Read(ctx context.Context, found dsl.ChildObject) (*unstructured.Unstructured, error) {
@@ -76,7 +83,7 @@ func (s sweep) Read(ctx context.Context, found dsl.ChildObject) (*unstructured.U
 	return s.session.family.settings.Host.Read(ctx, f.Resource().GVR, cache.MetaObjectToName(found.Object))
 }
 
-// Claims reports whether an object says that it is a child of an object of the resource.
+// Claims reports whether the marks of an object name an object of the resource as its owner.
 func (f *Family) Claims(o *cached.Object) bool {
 	keys := f.names.of(o)
 	name, _, _ := keys.OwnerOf(o, true)

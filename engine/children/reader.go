@@ -21,32 +21,32 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
-// Reader is dsl.ChildReader for filters, and for the attempt of a handler.
+// Reader implements [dsl.ChildReader] for filters, and for the attempt of a handler.
 type Reader struct {
 	session *Session
-	// span and attempt are those of a handler; filters have none.
+	// span and attempt belong to a handler. Filters have none.
 	span    *transport.Span
 	attempt collision.Attempt
-	// others tells of the handlers when the attempt began.
+	// others describes the handlers as they were when the attempt began.
 	others Others
 	failed *atomic.Bool
-	// shares: its user does not change what it gets, so nothing is copied.
+	// shares is true if the caller does not change the results, so nothing is copied.
 	shares bool
 }
 
 var _ dsl.ChildReader = (*Reader)(nil)
 
-// Shared implements what [dsl.SharedReader] asks for.
+// Shared returns the same reader without copies; see [dsl.SharedReader].
 func (c *Reader) Shared() dsl.ChildReader {
 	shared := *c
 	shared.shares = true
 	return &shared
 }
 
-// Failed reports whether some children could not be read that may be readable a moment later.
+// Failed reports whether a read has failed that may succeed a moment later.
 func (c *Reader) Failed() bool { return c.failed.Load() }
 
-// note notes the error of a read, and returns it.
+// note records the error of a read, and returns it.
 func (c *Reader) note(err error) error {
 	if err != nil && !dsl.IsPermanent(err) {
 		c.failed.Store(true)
@@ -60,7 +60,8 @@ func (c *Reader) Get(resource, name string) (*unstructured.Unstructured, error) 
 	return found, err
 }
 
-// get is Get that returns the child's feed, too. The name is namespace/name where it is not in the owner's.
+// get is Get, and also returns the child's source. The name is namespace/name if the child is not in the owner's
+// namespace.
 func (c *Reader) get(resource, name string) (*source.Source, *unstructured.Unstructured, error) {
 	f, err := c.declared(resource)
 	if err != nil {
@@ -70,7 +71,7 @@ func (c *Reader) get(resource, name string) (*source.Source, *unstructured.Unstr
 	if namespace, rest, both := strings.Cut(name, "/"); both {
 		key = cache.ObjectName{Namespace: namespace, Name: rest}
 	} else if f.Resource().Namespaced {
-		key.Namespace = c.session.pass.Object.GetNamespace()
+		key.Namespace = c.session.in.Object.GetNamespace()
 	}
 	found := c.session.lister.get(f, id{f.Resource().GVR, key})
 	if found == nil || !c.session.owner().Has(found) {
@@ -79,14 +80,15 @@ func (c *Reader) get(resource, name string) (*source.Source, *unstructured.Unstr
 	return f, found, nil
 }
 
-// declared returns the feed of an owned resource, once its objects in the owner's namespace can be read.
+// declared returns the source of an owned resource. It returns the source's error while the objects of the owner's
+// namespace cannot be read.
 func (c *Reader) declared(resource string) (*source.Source, error) {
 	name, err := dsl.ParseResourceName(resource)
 	if err != nil {
 		return nil, dsl.Permanent(err)
 	}
 	if kind := c.session.family.kinds.named(name); kind != nil {
-		return kind, c.note(kind.Readable(c.session.pass.Object.GetNamespace()))
+		return kind, c.note(kind.Readable(c.session.in.Object.GetNamespace()))
 	}
 	return nil, dsl.Permanent(fmt.Errorf("reading children: %s is not declared with owns", resource))
 }
@@ -100,17 +102,17 @@ func (c *Reader) List(resource string) ([]*unstructured.Unstructured, error) {
 	return c.session.lister.list(f, c.session.owner(), c.shares, nil), nil
 }
 
-// All returns the children that were applied with names. It fails rather than leave some out, for
-// what it does not return is taken to be gone. Of those with one name, those come first that this reconcile has applied.
+// All returns the children that were applied with names. It fails if the children of a kind cannot be read, because
+// callers take a missing child to be gone. Among children of one name, those that this reconcile has applied come first.
 func (c *Reader) All() ([]dsl.ChildObject, error) { return c.all(nil) }
 
-// all is All without cached objects that a function selects.
+// all is All without the cached objects that a function selects.
 func (c *Reader) all(skips func(*cached.Object) bool) ([]dsl.ChildObject, error) {
 	s, owner := c.session, c.session.owner()
 	if err := s.family.kinds.complete(); err != nil {
 		return nil, c.note(err)
 	}
-	// unowned ones are known to the reconcile that applied them alone
+	// Only the reconcile that applied unowned children knows them.
 	found := s.lister.matching(func(o *unstructured.Unstructured) bool { return owner.Forgets(o) }, c.shares)
 	for kind := range s.family.kinds.all {
 		found = append(found, s.lister.list(kind, owner, c.shares, skips)...)
@@ -122,7 +124,7 @@ func (c *Reader) all(skips func(*cached.Object) bool) ([]dsl.ChildObject, error)
 			out = append(out, dsl.ChildObject{ChildSpec: spec, Object: o})
 		}
 	}
-	// A child that has got another name is there twice until the one with the old name is deleted.
+	// A child that gets another object name exists twice until the old object is deleted.
 	stale := s.lister.staleRank(out)
 	slices.SortFunc(out, func(a, b dsl.ChildObject) int {
 		return cmp.Or(cmp.Compare(a.Handler, b.Handler), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key),
@@ -133,9 +135,9 @@ func (c *Reader) all(skips func(*cached.Object) bool) ([]dsl.ChildObject, error)
 	return out, nil
 }
 
-// Missed reports whether objects say that they are children, and there is no record.
+// Missed reports whether objects claim to be children of an owner that has no inventory.
 func (c *Reader) Missed() (bool, error) {
-	if c.session.owner().Record != nil {
+	if c.session.owner().Inventory != nil {
 		return false, nil
 	}
 	if err := c.session.family.kinds.complete(); err != nil {
@@ -158,7 +160,7 @@ func (c *Reader) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bo
 	if err != nil {
 		return false, nil, err
 	}
-	if c.attempt.Handler != "" && !c.session.pass.Deleting {
+	if c.attempt.Handler != "" && !c.session.in.Deleting {
 		c.session.Claims.Reach(w.id, w.maker)
 	}
 	live := c.session.lister.get(w.feed, w.id)

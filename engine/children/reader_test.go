@@ -41,7 +41,7 @@ func TestReadersNoteWhatTheyCouldNotRead(t *testing.T) {
 					}
 					own := source.New(source.Cluster{}, source.Settings{})
 					of := &Family{settings: Settings{Own: own}, kinds: kinds{own: own, feeds: []*source.Source{f}, retired: prune.NewRetired(prune.RetiredSettings{})}}
-					c := of.Begin(Pass{Object: &unstructured.Unstructured{Object: configMap().Object}, Memory: &Memory{}}).Reader()
+					c := of.Begin(Input{Object: &unstructured.Unstructured{Object: configMap().Object}, Memory: &Memory{}}).Reader()
 					undeclared := test.resource != "configmaps.v1" && call != "all"
 					if err := read(c); dsl.IsPermanent(err) != undeclared || (err != nil) != (test.failed || undeclared) || c.Failed() != test.failed {
 						t.Errorf("the error is %v, and failed is %t", err, c.Failed())

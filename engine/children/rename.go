@@ -33,7 +33,8 @@ func namesOf(op *dsl.Operator) names {
 	return n
 }
 
-// of returns the keys of an object's marks: those of an earlier name of the operator until the marks are moved.
+// of returns the keys of an object's marks. Until the marks are moved, those are the keys of an earlier name of the
+// operator.
 func (n names) of(o metav1.Object) ownership.Keys {
 	if len(n.earlier) > 0 && !n.keys.Made(o) {
 		for _, keys := range n.earlier {
@@ -45,25 +46,25 @@ func (n names) of(o metav1.Object) ownership.Keys {
 	return n.keys
 }
 
-// recorded reports whether an owner has a record of children under any of the names.
-func (n names) recorded(owner *cached.Object) bool {
+// hasInventory reports whether an owner has an inventory of children under any of the names.
+func (n names) hasInventory(owner *cached.Object) bool {
 	notes := owner.GetAnnotations()
-	return notes[n.keys.Record] != "" || slices.ContainsFunc(n.earlier, func(keys ownership.Keys) bool { return notes[keys.Record] != "" })
+	return notes[n.keys.Inventory] != "" || slices.ContainsFunc(n.earlier, func(keys ownership.Keys) bool { return notes[keys.Inventory] != "" })
 }
 
-// Rename moves what the operator has left on the owner's children under its earlier names, before handlers see them. They are
-// found by their owner references, and by the owner's record.
+// Rename moves the marks on the owner's children from the operator's earlier names to its name, before handlers see
+// them. It finds the children by their owner references, and by the owner's inventory.
 func (s *Session) Rename(ctx context.Context) error {
-	if s.family.renamer == nil || s.pass.Object.GetName() == "" {
+	if s.family.renamer == nil || s.in.Object.GetName() == "" {
 		return nil
 	}
 	for kind := range s.family.kinds.all {
-		for _, o := range kind.OwnedBy(string(s.pass.Object.GetUID())) {
+		for _, o := range kind.OwnedBy(string(s.in.Object.GetUID())) {
 			if err := s.rename(ctx, kind, o); err != nil {
 				return err
 			}
 		}
-		for _, place := range s.owner().Record.Places() {
+		for _, place := range s.owner().Inventory.Places() {
 			if place.Kind != kind.Resource().GroupKind() {
 				continue
 			}
@@ -86,11 +87,12 @@ func (s *Session) rename(ctx context.Context, kind *source.Source, o *cached.Obj
 	return err
 }
 
-// move moves the marks of one child, and keeps the child as it is then. It returns nil when the child is gone. Kind is nil for a
-// child of a kind that is not declared.
+// move moves the marks of one child, and keeps the moved child. It returns nil if the child is gone. Kind is nil for a
+// child of an undeclared kind.
 func (s *Session) move(ctx context.Context, kind *source.Source, which id, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	target := patch.Target{Client: s.family.settings.Host.Client(which.gvr, which.key.Namespace), Object: o, Resource: which.gvr.GroupResource()}
-	moved, err := s.family.renamer.Move(ctx, target, func(now *unstructured.Unstructured) {
+	moved, err := s.family.renamer.Move(ctx, target)
+	for _, now := range moved.Written {
 		caches := []*source.Source{kind}
 		if kind == nil {
 			caches = s.journal.showing(which.gvr, now)
@@ -99,11 +101,11 @@ func (s *Session) move(ctx context.Context, kind *source.Source, which id, o *un
 		if kind != nil {
 			s.journal.echoes(kind, now)
 		}
-	})
-	if err != nil || moved == nil {
+	}
+	if err != nil || moved.Object == nil {
 		return nil, err
 	}
-	s.lister.keep(which, moved)
-	s.pass.Logger.Log().Info("moved what the operator had left on a child under an earlier name", "child", which.key.String(), "was", s.family.settings.Operator.Was)
-	return moved, nil
+	s.lister.keep(which, moved.Object)
+	s.in.Logger.Log().Info("moved what the operator had left on a child under an earlier name", "child", which.key.String(), "was", s.family.settings.Operator.Was)
+	return moved.Object, nil
 }

@@ -21,143 +21,149 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
 	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
+	"github.com/handwerk-dev/handwerk/engine/decide/limits"
 )
 
-// Memory is what is known of an owner's children from one reconcile to the next. Its zero value knows of none.
+// Memory holds facts about an owner's children from one reconcile to the next. Its zero value is empty.
 type Memory struct {
 	// settled are children that the server rewrote.
 	settled apply.Settled
-	// inputs are what children were made from that are as they are wanted.
+	// inputs are the inputs of children that are as they are wanted.
 	inputs settledBy
-	// claims are about the children that two handlers want.
+	// claims has the children that two handlers want.
 	claims collision.Memory[id]
-	// record is what is known of the owner's record; nil before a reconcile has read it.
-	record *knownRecord
-	// unsure: a write of the record got no answer, so the owner may have another record than is known.
+	// inventory is the owner's inventory as it is known; nil before a reconcile has read it.
+	inventory *knownInventory
+	// unsure is true if a write of the inventory got no answer. The owner may have another inventory then.
 	unsure bool
-	// unconfirmed are places where a child may be that no cache shows.
-	unconfirmed *ownership.Record
-	// asked are the children that stay for now, with the handler that may want each, as the log says.
+	// unconfirmed are places that may have a child that no cache shows.
+	unconfirmed *ownership.Inventory
+	// asked are the children that stay for now, with the handler that may want each, as logged.
 	asked map[ownership.Place]string
 	// targets are patched objects that the server rewrote.
 	targets settledTargets
 }
 
-// Pass is what a session has to know of the reconcile that it is for.
-type Pass struct {
+// Input is the input of a session: a reconcile over the owner.
+type Input struct {
 	Key inbox.Key
 	// Object is the owner as the reconcile has read it.
 	Object *unstructured.Unstructured
-	// Gone: the cache does not show the owner any more. Deleting: it is gone, or is being deleted.
+	// Gone is true if the cache does not show the owner. Deleting is true if the owner is gone or is being deleted.
 	Gone, Deleting bool
 	Now            time.Time
-	// Logger has the log of the reconcile.
+	// Logger returns the log of the reconcile.
 	Logger Logger
-	// Share is the memory that the reconcile may take; nil for any.
+	// Share is the memory that the reconcile may take; nil for no limit.
 	Share  *Share
 	Memory *Memory
-	// Sweep is what is known of children that no handler has any more.
+	// Sweep remembers the state of the search for children that no handler wants.
 	Sweep *prune.SweepMemory
-	// Awaits are the writes that the next reconcile waits for, those of earlier ones among them that no cache shows yet.
+	// Awaits are the writes that the next reconcile waits for. They include earlier writes that no cache shows yet.
 	Awaits *inbox.Writes
-	// Walk notes the versions that the reconcile writes; nil where nothing is written.
+	// Walk records the versions that the reconcile writes; nil if nothing is written.
 	Walk *breaker.Walk
-	// Done names the handlers that are through with the owner's deletion; nil while it lives.
+	// Done names the handlers that have finished with the owner's deletion; nil if it is not being deleted.
 	Done map[string]bool
 }
 
-// Logger makes the log for what happens to the owner. It may be called by several goroutines.
+// Logger returns the log for events of an owner. It may be called by several goroutines.
 type Logger interface{ Log() logr.Logger }
 
-// Others tells what the handlers of a reconcile may want, as they were at one moment of it.
+// Others describes the handlers of a reconcile as they were at one moment of it.
 type Others interface {
-	// Undecided names a handler, other than but, that may want a child of a kind and has not said so yet; it is empty when
-	// all have. But may be empty. One goroutine asks at a time.
+	// Undecided returns a handler, other than but, that may want a child of a kind and has not decided yet; empty if all
+	// have decided. But may be empty. Only one goroutine calls it at a time.
 	Undecided(but string, kind schema.GroupKind) (handler string)
-	// Turns returns how the handlers fare that had something to do before.
+	// Turns returns the state of each handler that had something to do before.
 	Turns() []collision.Turn
 }
 
-// Session is what one reconcile over one owner does with its children. Handlers may use goroutines, so its methods may
-// be called by several at once. All that a handler begins in it ends with its span, so the memory is not used
-// any more once the reconcile is over.
+// Session reads and writes the children of one owner in one reconcile. Handlers may use goroutines, so its methods may
+// be called by several at once. A handler's calls end with its span, so nothing uses the memory after the reconcile.
 type Session struct {
-	// Claims are what the owner's handlers say to children that two of them want.
+	// Claims decides about children that two of the owner's handlers want.
 	Claims *collision.Claims[id]
 
 	family      *Family
-	pass        Pass
+	in          Input
 	lister      lister
 	judged      judged
 	journal     journal
 	writer      ownerWriter
-	record      ownerRecord
+	inventory   ownerInventory
 	unconfirmed unconfirmed
 	undecided   undecided
 }
 
-// Begin begins the session of a reconcile, from which on events of children find the owner.
-func (f *Family) Begin(p Pass) *Session {
-	s := &Session{family: f, pass: p}
-	s.Claims = collision.Begin(&p.Memory.claims, f.settings.Handlers, p.Now, p.Done)
-	s.journal.family, s.journal.pass = f, &s.pass
-	s.writer.family, s.writer.pass, s.writer.base = f, &s.pass, p.Object
-	s.unconfirmed.now, s.unconfirmed.memory = p.Now, &p.Memory.unconfirmed
-	s.undecided.handlers, s.undecided.memory = f.settings.Handlers, &p.Memory.asked
-	r := &s.record
-	r.family, r.pass, r.lost = f, &s.pass, p.Memory.unsure
+// Begin begins the session of a reconcile. From then on, events of children find the owner.
+func (f *Family) Begin(in Input) *Session {
+	s := &Session{family: f, in: in}
+	s.Claims = collision.Begin(&in.Memory.claims, f.settings.Handlers, in.Now, in.Done)
+	s.journal.family, s.journal.in = f, &s.in
+	s.writer.family, s.writer.in, s.writer.base = f, &s.in, in.Object
+	s.unconfirmed.now, s.unconfirmed.memory = in.Now, &in.Memory.unconfirmed
+	s.undecided.handlers, s.undecided.memory = f.settings.Handlers, &in.Memory.asked
+	r := &s.inventory
+	r.family, r.in, r.lost = f, &s.in, in.Memory.unsure
 	r.writer, r.lister, r.journal, r.unconfirmed = &s.writer, &s.lister, &s.journal, &s.unconfirmed
 	r.read()
-	if !p.Gone {
-		f.records.set(p.Key, r.known.record)
+	if !in.Gone {
+		f.inventories.set(in.Key, r.known.inventory)
 	}
 	return s
 }
 
-// For returns the children for one attempt of a handler, which may write them in the span. Others are the handlers when it begins.
+// For returns the children for one attempt of a handler, which may write them in the span. Others describes the handlers
+// when the attempt begins.
 func (s *Session) For(span *transport.Span, a collision.Attempt, others Others) dsl.Children {
-	return &children{Reader{session: s, span: span, attempt: a, others: others, failed: new(atomic.Bool)}}
+	return s.deleting(span, a, others, limits.Handler)
+}
+
+// deleting is For with the cause for which children are deleted.
+func (s *Session) deleting(span *transport.Span, a collision.Attempt, others Others, cause limits.Cause) *children {
+	return &children{Reader{session: s, span: span, attempt: a, others: others, failed: new(atomic.Bool)}, cause}
 }
 
 // Reader returns the children for the filters of a handler.
 func (s *Session) Reader() *Reader { return &Reader{session: s, failed: new(atomic.Bool)} }
 
-// Base is the owner as the reconcile has written it so far: what is written later is worked out from that.
+// Base returns the owner as the reconcile has written it so far. Later writes start from it.
 func (s *Session) Base() *unstructured.Unstructured { return s.writer.get() }
 
-// Rebase notes the owner as the reconcile has written it.
+// Rebase stores the owner as the reconcile has written it.
 func (s *Session) Rebase(base *unstructured.Unstructured) { s.writer.set(base) }
 
-// Applied reports whether handlers of this reconcile have come to any child.
+// Applied reports whether this reconcile has applied or deleted a child.
 func (s *Session) Applied() bool { return !s.lister.empty() }
 
-// Trim removes former children from the record of the owner, which is about to be written. A record of another object
-// goes.
-// Trim returns annotations that are to be written when the owner is, an empty one to be removed; nil for none.
+// Trim removes former children from the inventory of an owner that is about to be written. An inventory of another
+// object is removed. Trim returns the annotations to write with the owner; an empty one removes the annotation, and nil
+// means none.
 func (s *Session) Trim(owner *unstructured.Unstructured) map[string]patch.Note {
-	return s.record.trim(owner)
+	return s.inventory.trim(owner)
 }
 
-// Close remembers the record when the reconcile has written. When every handler is done, what passes for a child and is not in the record
-// is logged, once in the life of a process.
+// Close keeps the inventory at the end of a reconcile. When every handler is done, it logs objects that look like
+// children and are not in the inventory. It does so once, and again when the owner is being deleted.
 func (s *Session) Close(done bool) {
-	s.record.close(done)
-	if done && !s.pass.Gone && (!s.pass.Sweep.Logged || s.pass.Deleting) {
-		s.pass.Sweep.Logged = true
+	s.inventory.close(done)
+	if done && !s.in.Gone && (!s.in.Sweep.Logged || s.in.Deleting) {
+		s.in.Sweep.Logged = true
 		s.reportUnlisted()
 	}
 }
 
-// Rests reports whether the next reconcile has nothing to do about children, if it finds the owner as it was written, and no child has changed
-// besides.
-func (s *Session) Rests(written *unstructured.Unstructured) bool {
-	m, known := s.pass.Memory, s.record.owner().Record
-	if known != nil || m.unsure || m.unconfirmed != nil || len(m.asked) > 0 || !m.claims.Empty() || written.GetAnnotations()[s.family.names.keys.Record] != "" {
+// IsIdle reports whether the next reconcile has nothing to do about children. It assumes that the owner stays as written,
+// and that no other child changes.
+func (s *Session) IsIdle(written *unstructured.Unstructured) bool {
+	m, known := s.in.Memory, s.inventory.owner().Inventory
+	if known != nil || m.unsure || m.unconfirmed != nil || len(m.asked) > 0 || !m.claims.Empty() || written.GetAnnotations()[s.family.names.keys.Inventory] != "" {
 		return false
 	}
 	gone := func(w Write) bool { return w.Gone || w.Version == "" && w.Cache != nil }
-	return s.pass.Sweep.Done(s.family.sweeper.Withdrawing(written)) && !slices.ContainsFunc(s.journal.all(), gone)
+	return s.in.Sweep.Done(s.family.sweeper.Withdrawing(written)) && !slices.ContainsFunc(s.journal.all(), gone)
 }
 
-// owner is the handled object as the owner of children.
-func (s *Session) owner() ownership.Owner { return s.record.owner() }
+// owner returns the handled object as the owner of children.
+func (s *Session) owner() ownership.Owner { return s.inventory.owner() }

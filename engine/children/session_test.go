@@ -21,7 +21,7 @@ import (
 func BenchmarkSessionWithoutChildren(b *testing.B) {
 	op := dsl.New("demo")
 	f := &Family{settings: Settings{Operator: op}, names: namesOf(op)}
-	p := Pass{
+	p := Input{
 		Key: cache.ObjectName{Namespace: "shop", Name: "web"}, Now: time.Now(), Logger: aside{logr.Discard()}, Memory: &Memory{}, Sweep: &prune.SweepMemory{Logged: true}, Awaits: &inbox.Writes{},
 		Object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 			"namespace": "shop", "name": "web", "uid": "1", "annotations": map[string]any{"example.com/a": "1", "example.com/b": "2"},

@@ -18,25 +18,26 @@ import (
 
 var _ dsl.ChildInputs = (*children)(nil)
 
-// settled is a child that was as its handler wanted it, with what it was made from.
+// settled is a child that was as its handler wanted it, with a digest of the inputs that it was made from.
 type settled struct {
 	inputs uint64
 	size   int
-	// object is the child in the cache of its feed. A later state is another object there.
+	// object is the child in the cache of its source. A later state is another object there.
 	object *cached.Object
 	feed   *source.Source
 }
 
-// settledBy are settled children by the handler, or the step, that makes them, and by their titles.
+// settledBy has settled children by the handler or step that makes them, and by their titles.
 type settledBy map[string]map[string]settled
 
-// judged are the children of a reconcile that Apply found as they are wanted, by their titles. Its zero value has none.
+// judged has the children that Apply found to be as wanted in a reconcile, by their titles. Its zero value is empty.
 type judged struct {
 	mu sync.Mutex
 	of map[string]settled
 }
 
-// add notes a child that is as it is wanted, where it is in a cache so, and no more than the child itself has to be seen to.
+// add records a child that is as wanted, if a cache shows it in that state and nothing beside the child itself needs
+// work.
 func (j *judged) add(w *wanted, result *unstructured.Unstructured) {
 	if w.enters || w.holds || w.feed == nil || !w.feed.Resource().Namespaced || w.spec.Name == "" {
 		return
@@ -53,7 +54,7 @@ func (j *judged) add(w *wanted, result *unstructured.Unstructured) {
 	j.of[ownership.Which(w.spec)] = settled{object: o, feed: w.feed}
 }
 
-// get returns a child that was added.
+// get returns a child that add has recorded.
 func (j *judged) get(title string) (settled, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -64,8 +65,8 @@ func (j *judged) get(title string) (settled, bool) {
 // Settled implements [dsl.ChildInputs].
 func (c *children) Settled(spec dsl.ChildSpec, inputs uint64) (dsl.SettledChild, bool) {
 	s, with := c.session, c.session.family.settings
-	one, known := s.pass.Memory.inputs[spec.Handler][ownership.Which(spec)]
-	if !known || one.inputs != inputs || s.pass.Deleting || s.family.renamer != nil {
+	one, known := s.in.Memory.inputs[spec.Handler][ownership.Which(spec)]
+	if !known || one.inputs != inputs || s.in.Deleting || s.family.renamer != nil {
 		return dsl.SettledChild{}, false
 	}
 	key, kind := cache.MetaObjectToName(one.object), one.feed.Resource()
@@ -74,7 +75,7 @@ func (c *children) Settled(spec dsl.ChildSpec, inputs uint64) (dsl.SettledChild,
 	switch {
 	case !found || now != one.object || s.lister.has(which):
 		return dsl.SettledChild{}, false
-	case one.feed.Readable(key.Namespace) != nil || s.family.kinds.listed("", one.feed) != nil: // applying it says why
+	case one.feed.Readable(key.Namespace) != nil || s.family.kinds.listed("", one.feed) != nil: // applying it returns the error
 		return dsl.SettledChild{}, false
 	case with.Register.Kept() && !with.Register.Has(with.Resource.Name, kind.GroupKind()):
 		return dsl.SettledChild{}, false
@@ -86,17 +87,18 @@ func (c *children) Settled(spec dsl.ChildSpec, inputs uint64) (dsl.SettledChild,
 	return out, true
 }
 
-// settledChild is a cached child.
+// settledChild converts a cached child.
 func settledChild(o *cached.Object) dsl.SettledChild {
 	return dsl.SettledChild{Kind: o.GroupVersionKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Read: o.Tree}
 }
 
-// manySettled is from how many children of a handler on it is remembered what they were made from: a few are made again quickly.
+// manySettled is the least number of a handler's children for which their inputs are remembered. A few children are made
+// again quickly.
 const manySettled = 8
 
 // Settle implements [dsl.ChildInputs].
 func (c *children) Settle(handler string, all []dsl.SettledInputs) {
-	m, before := c.session.pass.Memory, c.session.pass.Memory.inputs[handler]
+	m, before := c.session.in.Memory, c.session.in.Memory.inputs[handler]
 	next := map[string]settled{}
 	for _, each := range all {
 		title := ownership.Which(each.ChildSpec)
@@ -122,7 +124,7 @@ func (c *children) Settle(handler string, all []dsl.SettledInputs) {
 // Left implements [dsl.ChildInputs].
 func (c *children) Left(handler string, keeps func(dsl.SettledChild) bool) ([]dsl.ChildObject, error) {
 	s, owner := c.session, c.session.owner()
-	all, err := c.all(func(o *cached.Object) bool { // which are kept needs no trees
+	all, err := c.all(func(o *cached.Object) bool { // which children are kept is decided without decoding them
 		if s.family.renamer != nil || o.Controller() != owner.Object.GetUID() || !owner.Name().Near(o.GetNamespace()) {
 			return false
 		}

@@ -26,7 +26,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
-// targets is dsl.Targets for one attempt of a handler.
+// targets implements [dsl.Targets] for one attempt of a handler.
 type targets struct {
 	session *Session
 	span    *transport.Span
@@ -40,9 +40,9 @@ func (s *Session) Targets(span *transport.Span, handler string) dsl.Targets {
 	return &targets{session: s, span: span, handler: handler}
 }
 
-// Patched returns the objects that the owner's handlers patch, from its record. A renamed handler has its new id.
+// Patched returns the objects that the owner's handlers patch, from its inventory. A renamed handler has its new id.
 func (s *Session) Patched() []ownership.Target {
-	all := s.owner().Record.Targets()
+	all := s.owner().Inventory.Targets()
 	for i := range all {
 		all[i].Handler = collision.Renamed(s.family.settings.Handlers, all[i].Handler)
 	}
@@ -59,8 +59,8 @@ type aim struct {
 
 func (a *aim) key() cache.ObjectName { return cache.ObjectName{Namespace: a.Namespace, Name: a.Name} }
 
-// Patch makes an object have some fields. An earlier target of the handler and key is given back whatever comes of the new one: the
-// handler does not want it any more.
+// Patch applies some fields to an object. An earlier target of the handler and key is released even if this patch fails:
+// the handler does not want it.
 func (t *targets) Patch(ctx context.Context, fields any, spec dsl.TargetSpec) (*unstructured.Unstructured, error) {
 	ctx, done, err := t.span.Write(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (t *targets) Patch(ctx context.Context, fields any, spec dsl.TargetSpec) (*
 	return result, errors.Join(err, failed)
 }
 
-// aim works out what is to be patched.
+// aim checks a patch, and finds the object's resource.
 func (t *targets) aim(ctx context.Context, fields any, spec dsl.TargetSpec) (*aim, error) {
 	s, with := t.session, t.session.family.settings
 	object, err := dsl.Object(fields)
@@ -91,7 +91,7 @@ func (t *targets) aim(ctx context.Context, fields any, spec dsl.TargetSpec) (*ai
 	case err != nil:
 	case name != t.handler && !strings.HasPrefix(name, t.handler+"."):
 		err = fmt.Errorf("%q is neither the handler's id nor that of a step of it", name)
-	case s.pass.Deleting:
+	case s.in.Deleting:
 		err = errors.New("its owner is being deleted, so it would be given back at once")
 	}
 	if err != nil {
@@ -109,12 +109,12 @@ func (t *targets) aim(ctx context.Context, fields any, spec dsl.TargetSpec) (*ai
 	}
 	a := &aim{gvr: served.GVR, fields: object, force: spec.Force, Target: ownership.Target{
 		Place: ownership.PlaceOf(object), Handler: name, Key: spec.Key,
-		Manager: ownership.TargetManager(with.Operator.Name, name, spec.Key, s.pass.Object.GetUID()),
+		Manager: ownership.TargetManager(with.Operator.Name, name, spec.Key, s.in.Object.GetUID()),
 	}}
 	return a, with.Host.Refusal(a.gvr, a.key())
 }
 
-// patch reads a target and applies the fields, unless it has them.
+// patch reads a target, and applies the fields unless the target has them.
 func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured, error) {
 	s := t.session
 	live, err := s.family.settings.Host.Read(ctx, a.gvr, a.key())
@@ -124,11 +124,11 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 	case live == nil:
 		return nil, awaitsTarget(a.Target)
 	}
-	if err := s.record.enterTarget(ctx, a.Target); err != nil {
+	if err := s.inventory.enterTarget(ctx, a.Target); err != nil {
 		return nil, err
 	}
 	a.fields = a.Noted(a.fields, live)
-	if drift.Holds(a.fields, live, a.Manager) || s.pass.Memory.targets.same(a, live) {
+	if drift.Holds(a.fields, live, a.Manager) || s.in.Memory.targets.same(a, live) {
 		return live, nil
 	}
 	result, err := t.apply(ctx, a, live)
@@ -141,12 +141,12 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 		return nil, fmt.Errorf("patching %s: %w", a.People(), err)
 	}
 	a.fields = a.Noted(a.fields, result)
-	s.pass.Memory.targets.keep(a, result)
+	s.in.Memory.targets.keep(a, result)
 	return result, nil
 }
 
-// apply applies the fields. Where they conflict only with fields that the same handler and key own under an earlier id, the new
-// manager takes them over by force, in one request: so the object keeps them all the time.
+// apply applies the fields. If they conflict only with fields that the same handler and key own under an earlier id, the
+// new manager takes them over by force. One request does that, so the object keeps the fields all the time.
 func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	s := t.session
 	p, err := s.patching(ctx, a.Target, a.gvr)
@@ -169,24 +169,24 @@ func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstruct
 	if slices.ContainsFunc(conflict.Conflicts, foreign) {
 		return nil, err
 	}
-	out, err = p.Apply(ctx, a.fields, live, apply.Force{Exact: true}) // so that nothing is taken that others own by now
+	out, err = p.Apply(ctx, a.fields, live, apply.Force{Exact: true}) // takes nothing that others own by now
 	s.reportPatch(a.Target, t.handler, out)
 	return s.wroteTarget(t.handler, apply.Patched, "", a.gvr, live, out.Writes), err
 }
 
-// patching returns how a target is patched and given back.
+// patching returns the client that patches and releases a target.
 func (s *Session) patching(ctx context.Context, t ownership.Target, gvr schema.GroupVersionResource) (apply.Patching, error) {
 	with := s.family.settings
 	kept, err := apply.KeptOf(ctx, with.Catalog, t.Kind.WithVersion(gvr.Version))
 	return apply.Patching{Client: with.Host.Client(gvr, t.Namespace), Renewer: with.Renewer, Target: t, Prefix: s.family.names.keys.Prefix, Kept: kept}, err
 }
 
-// awaitsTarget is the error about a target that does not exist.
+// awaitsTarget returns the error for a target that does not exist.
 func awaitsTarget(t ownership.Target) error {
 	return dsl.Waiting(t.People()+" to exist", 0)
 }
 
-// conflictOf returns the error about fields that others own; nil for other errors.
+// conflictOf returns the error with the fields that others own; nil for other errors.
 func conflictOf(at ownership.Place, err error) *dsl.FieldConflictError {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || !apierrors.IsConflict(err) || answer.Status().Details == nil {
@@ -215,7 +215,7 @@ func conflictOf(at ownership.Place, err error) *dsl.FieldConflictError {
 	return out
 }
 
-// GiveBack gives back the target of a handler and key.
+// GiveBack releases the target of a handler and key.
 func (t *targets) GiveBack(ctx context.Context, handler, key string) error {
 	ctx, done, err := t.span.Write(ctx)
 	if err != nil {
@@ -225,7 +225,7 @@ func (t *targets) GiveBack(ctx context.Context, handler, key string) error {
 	return t.giveBack(ctx, handler, func(old ownership.Target) bool { return old.Key == key })
 }
 
-// giveBack gives back the targets of a handler that a function selects.
+// giveBack releases the targets of a handler that a function selects.
 func (t *targets) giveBack(ctx context.Context, handler string, selects func(ownership.Target) bool) error {
 	var failed []error
 	for _, old := range t.of(handler) {
@@ -245,10 +245,10 @@ func (t *targets) Keys(handler string) (keys []string) {
 	return slices.Compact(keys)
 }
 
-// of returns the targets of a handler, which may have had another id.
+// of returns the targets of a handler, including targets from its earlier ids.
 func (t *targets) of(handler string) []ownership.Target {
 	handlers, name := t.session.family.settings.Handlers, cmp.Or(handler, t.handler)
-	return slices.DeleteFunc(t.session.owner().Record.Targets(), func(old ownership.Target) bool {
+	return slices.DeleteFunc(t.session.owner().Inventory.Targets(), func(old ownership.Target) bool {
 		return collision.Renamed(handlers, old.Handler) != name
 	})
 }

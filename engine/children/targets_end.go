@@ -26,58 +26,62 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// enterTarget enters a target into the owner's record before it is patched, and puts the finalizer on the owner.
-func (r *ownerRecord) enterTarget(ctx context.Context, t ownership.Target) error {
+// enterTarget enters a target into the owner's inventory and adds the finalizer to the owner, before the target is
+// patched.
+func (r *ownerInventory) enterTarget(ctx context.Context, t ownership.Target) error {
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	if err := r.ensure(ctx); err != nil {
 		return r.unentered(err)
 	}
 	r.mu.Lock()
-	before, fault := r.known.record, r.fault
+	before, fault := r.known.inventory, r.fault
 	r.mu.Unlock()
 	if before.ListsTarget(t) {
-		return nil // a finalizer that somebody has taken off is put on by the reconcile itself
+		return nil // the reconcile itself restores a finalizer that somebody has removed
 	}
 	if fault == nil {
 		r.writer.need()
-		fault = r.write(ctx, func(known *ownership.Record) *ownership.Record { return known.WithTarget(time.Now(), t) })
+		fault = r.write(ctx, func(known *ownership.Inventory) *ownership.Inventory { return known.WithTarget(time.Now(), t) })
 	}
 	return r.unentered(fault)
 }
 
-// dropTarget takes a target out of the record. The record is written when there is something to write.
-func (r *ownerRecord) dropTarget(t ownership.Target) {
+// dropTarget removes a target from the inventory. The annotation follows when there is something to write.
+func (r *ownerInventory) dropTarget(t ownership.Target) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	record := r.known.record.WithoutTarget(t)
-	text, err := record.Encode(r.pass.Object.GetUID())
+	inventory := r.known.inventory.WithoutTarget(t)
+	text, err := inventory.Encode(r.in.Object.GetUID())
 	if err != nil {
 		return // it was encoded before, and was longer
 	}
-	r.known.record, r.known.next, r.known.since = record, text, r.family.epoch(r.pass.Key)
+	r.known.inventory, r.known.next, r.known.since = inventory, text, r.family.epoch(r.in.Key)
 	r.keep()
 }
 
-// giveBack gives back the fields of a target, and takes it out of the record. An object that is gone has none.
+// giveBack releases the fields of a target, and removes the target from the inventory. An object that is gone has no
+// fields to release.
 func (s *Session) giveBack(ctx context.Context, t ownership.Target, why string) error {
 	if !s.goesWith(t) {
 		if err := s.release(ctx, t, why); err != nil {
 			return fmt.Errorf("giving back fields of %s: %w", t.People(), err)
 		}
 	}
-	s.record.dropTarget(t)
+	s.inventory.dropTarget(t)
 	return nil
 }
 
-// goesWith reports whether the fields of a target go with the owner, which is the target and is being deleted. A finalizer that
-// is not the operator's may be among them: it would hold the owner for ever.
+// goesWith reports whether the fields of a target go with the owner, which is the target and is being deleted. If the
+// owner has finalizers that are not the operator's, the answer is no: one of them may be a patched field, and would hold
+// the owner for ever.
 func (s *Session) goesWith(t ownership.Target) bool {
 	others := func(finalizer string) bool { return !s.family.names.keys.Own(finalizer) }
-	return t.Place == s.owner().Name() && s.pass.Deleting && !s.pass.Gone && !slices.ContainsFunc(s.Base().GetFinalizers(), others)
+	return t.Place == s.owner().Name() && s.in.Deleting && !s.in.Gone && !slices.ContainsFunc(s.Base().GetFinalizers(), others)
 }
 
-// release applies nothing with the field manager of a target, which removes what no other manager owns.
+// release applies an object without fields with the field manager of a target. This removes the fields that no other
+// manager owns.
 func (s *Session) release(ctx context.Context, t ownership.Target, why string) error {
 	with := s.family.settings
 	served, err := with.Catalog.KindOf(ctx, t.Kind.WithVersion(""))
@@ -103,7 +107,8 @@ func (s *Session) release(ctx context.Context, t ownership.Target, why string) e
 	return err
 }
 
-// readApplied reads a target in the version in which its manager has applied it, if that is served; see [apply.AppliedIn].
+// readApplied reads a target in the version in which its manager has applied it, if that version is served; see
+// [apply.AppliedIn].
 func (s *Session) readApplied(ctx context.Context, t ownership.Target, gvr schema.GroupVersionResource) (*unstructured.Unstructured, schema.GroupVersionResource, error) {
 	with, key := s.family.settings, cache.ObjectName{Namespace: t.Namespace, Name: t.Name}
 	live, err := with.Host.Read(ctx, gvr, key)
@@ -118,9 +123,9 @@ func (s *Session) readApplied(ctx context.Context, t ownership.Target, gvr schem
 	return live, *other, err
 }
 
-// reportPatch logs which values of a target do not come back, and which fields stay.
+// reportPatch logs the values of a target that are not restored, and the fields that stay.
 func (s *Session) reportPatch(t ownership.Target, handler string, out apply.PatchResult) {
-	log := s.pass.Logger.Log().WithValues(logmark.Warning, true, "object", t.People(), "handler", handler)
+	log := s.in.Logger.Log().WithValues(logmark.Warning, true, "object", t.People(), "handler", handler)
 	if out.Unread != nil {
 		log.Info("the note of replaced values does not count; they are not restored", "error", out.Unread.Error())
 	}
@@ -132,16 +137,17 @@ func (s *Session) reportPatch(t ownership.Target, handler string, out apply.Patc
 	}
 }
 
-// wroteTarget notes the writes of a target, which may be the owner itself, and returns the target as it is then. Why may be empty.
-func (s *Session) wroteTarget(handler string, deed apply.Deed, why string, gvr schema.GroupVersionResource, before *unstructured.Unstructured, writes []*unstructured.Unstructured) *unstructured.Unstructured {
+// wroteTarget records and logs the writes of a target, which may be the owner itself. It returns the target after the
+// writes. Why may be empty.
+func (s *Session) wroteTarget(handler string, operation apply.Operation, why string, gvr schema.GroupVersionResource, before *unstructured.Unstructured, writes []*unstructured.Unstructured) *unstructured.Unstructured {
 	now, changed := before, false
 	for _, result := range writes {
-		switch own := result.GetUID() == s.pass.Object.GetUID(); {
+		switch own := result.GetUID() == s.in.Object.GetUID(); {
 		case now.GetResourceVersion() == result.GetResourceVersion():
 			s.journal.count(ops.Other)
 			continue
-		case own && !s.pass.Gone:
-			s.record.wrote(patch.Result{Object: result, Whole: true})
+		case own && !s.in.Gone:
+			s.inventory.wrote(patch.Result{Object: result, Whole: true})
 			s.writer.set(result)
 		default:
 			s.journal.written(Write{Handler: handler}, ops.Other, s.journal.showing(gvr, result), gvr, result)
@@ -151,30 +157,31 @@ func (s *Session) wroteTarget(handler string, deed apply.Deed, why string, gvr s
 	if !changed {
 		return now
 	}
-	line := string(deed) + " " + ownership.PlaceOf(now).People()
+	line := string(operation) + " " + ownership.PlaceOf(now).People()
 	if why != "" {
 		line += ": " + why
 	}
-	s.pass.Logger.Log().Info(line, "handler", handler)
+	s.in.Logger.Log().Info(line, "handler", handler)
 	return now
 }
 
-// endTargets gives back all targets before the owner goes.
+// endTargets releases all targets before the owner goes.
 func (s *Session) endTargets(ctx context.Context) error {
 	var failed []error
-	for _, t := range s.owner().Record.Targets() {
+	for _, t := range s.owner().Inventory.Targets() {
 		failed = append(failed, s.giveBack(ctx, t, ""))
 	}
 	return errors.Join(failed...)
 }
 
-// reclaimLook is the interval of attempts to give back targets that no handler has any more.
+// reclaimLook is the interval between attempts to release targets that no handler wants.
 const reclaimLook = time.Minute
 
-// Reclaim gives back the targets that no handler has any more, of an owner that lives. The span is not begun yet. Again is when to look
-// again, zero where only an event makes that necessary. What cannot be given back is logged, and holds up nothing else.
+// Reclaim releases the targets that no handler wants, of an owner that is not being deleted. Again is the delay until
+// the next attempt; zero if only an event makes one necessary. Failures are logged, and hold up nothing else. The span
+// must not have begun.
 func (s *Session) Reclaim(ctx context.Context, span *transport.Span, owner metav1.Object) (again time.Duration) {
-	all := s.owner().Record.Targets()
+	all := s.owner().Inventory.Targets()
 	if !slices.ContainsFunc(all, func(t ownership.Target) bool { return s.family.left(t, owner) != "" }) {
 		return 0
 	}
@@ -191,7 +198,7 @@ func (s *Session) Reclaim(ctx context.Context, span *transport.Span, owner metav
 			failed = append(failed, s.giveBack(ctx, t, why))
 		}
 	}
-	m := &s.pass.Memory.targets
+	m := &s.in.Memory.targets
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	err = errors.Join(failed...)
@@ -201,12 +208,12 @@ func (s *Session) Reclaim(ctx context.Context, span *transport.Span, owner metav
 	}
 	if m.refused != err.Error() {
 		m.refused = err.Error()
-		s.pass.Logger.Log().Info("fields of objects that no handler patches any more could not be given back", logmark.Warning, true, "error", m.refused)
+		s.in.Logger.Log().Info("fields of objects that no handler patches any more could not be given back", logmark.Warning, true, "error", m.refused)
 	}
 	return reclaimLook
 }
 
-// left says why no handler has a target any more; empty where one has, or may have.
+// left returns the reason why no handler wants a target; empty if one does, or may.
 func (f *Family) left(t ownership.Target, owner metav1.Object) string {
 	handlers := f.settings.Handlers
 	maker := collision.Renamed(handlers, t.Handler)

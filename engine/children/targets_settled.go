@@ -14,15 +14,16 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
-// settledTargets remembers targets in which the server writes a value in another way than it is sent. The zero value has none.
+// settledTargets remembers targets in which the server writes a value in another way than it is sent. The zero value is
+// empty.
 type settledTargets struct {
 	mu sync.Mutex
 	of map[ownership.Target]settledTarget
-	// refused is the logged reason why targets without a handler could not be given back.
+	// refused is the logged reason why targets without a handler could not be released.
 	refused string
 }
 
-// settledTarget has digests of what was applied, and of what the server made of it.
+// settledTarget has digests of the fields that were sent, and of the fields that the server made of them.
 type settledTarget struct{ sent, made string }
 
 func settledAs(a *aim, live *unstructured.Unstructured) (out settledTarget, ok bool) {
@@ -32,7 +33,7 @@ func settledAs(a *aim, live *unstructured.Unstructured) (out settledTarget, ok b
 	return out, errors.Join(faults[:]...) == nil
 }
 
-// same reports whether the same was applied before in this process, and is as it was then.
+// same reports whether this process has applied the same fields before, and the server's fields are as they were then.
 func (m *settledTargets) same(a *aim, live *unstructured.Unstructured) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -41,7 +42,7 @@ func (m *settledTargets) same(a *aim, live *unstructured.Unstructured) bool {
 	return found && ok && now == before
 }
 
-// keep remembers what the server made of a target, where that is not what was sent.
+// keep remembers the server's fields of a target, if they differ from the fields that were sent.
 func (m *settledTargets) keep(a *aim, result *unstructured.Unstructured) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,33 +14,34 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
-// outdated returns the places of a record at which there is no child any more.
-func (r *ownerRecord) outdated(record *ownership.Record) (out []ownership.Place) {
+// outdated returns the places that can leave an inventory. Their children are gone, or were made for an earlier
+// deletion.
+func (r *ownerInventory) outdated(inventory *ownership.Inventory) (out []ownership.Place) {
 	if r.family.kinds.settled("") != nil {
 		return nil
 	}
-	owner, parted := r.owner(), !r.pass.Deleting && slices.ContainsFunc(r.family.settings.Handlers, collision.Lasts)
+	owner, parted := r.owner(), !r.in.Deleting && slices.ContainsFunc(r.family.settings.Handlers, collision.Lasts)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var seen []ownership.Place
-	for _, place := range record.Places() {
+	for _, place := range inventory.Places() {
 		there, known := r.family.kinds.claimed(owner, place)
 		unconfirmed := r.unconfirmed.has(place)
 		if there && unconfirmed {
 			seen = append(seen, place)
 		}
 		_, entering := r.entering[place]
-		if known && !there && !entering && !unconfirmed && !r.cut(owner, place) || parted && r.family.madeForDeletion(record, place) {
+		if known && !there && !entering && !unconfirmed && !r.cut(owner, place) || parted && r.family.madeForDeletion(inventory, place) {
 			out = append(out, place)
 		}
 	}
-	r.unconfirmed.remove(seen...) // once for all: each call copies what is left
+	r.unconfirmed.remove(seen...) // in one call, because each call copies the rest
 	return out
 }
 
-// cut reports whether the object at a place was applied for the owner, and somebody has cut the tie since: the label may be
-// put on again. An object that this reconcile has applied without a tie does not count. The lock is held.
-func (r *ownerRecord) cut(owner ownership.Owner, place ownership.Place) bool {
+// cut reports whether somebody has removed the ties of an object that was applied for the owner. The label may come
+// back. An object that this reconcile has applied without ties does not count. The lock is held.
+func (r *ownerInventory) cut(owner ownership.Owner, place ownership.Place) bool {
 	kind, h := r.family.kinds.shows(place)
 	if h == nil {
 		return false
@@ -50,86 +51,85 @@ func (r *ownerRecord) cut(owner ownership.Owner, place ownership.Place) bool {
 	return found && owner.Forgets(o) && !r.lister.has(id{kind.Resource().GVR, key})
 }
 
-// madeForDeletion reports whether a handler that runs for deletions alone has made the child at a
-// place. If the owner lives, it left the selector before and came back, and such a child is from that time.
-func (f *Family) madeForDeletion(record *ownership.Record, place ownership.Place) bool {
-	title, _ := record.Title(place)
+// madeForDeletion reports whether a handler that only runs for deletions has made the child at a place. If the owner is
+// not being deleted, it left the selectors before and came back. The child is from that time.
+func (f *Family) madeForDeletion(inventory *ownership.Inventory, place ownership.Place) bool {
+	title, _ := inventory.Title(place)
 	spec, _ := ownership.ParseTitle(title)
 	at := collision.HandlerOf(f.settings.Handlers, collision.Renamed(f.settings.Handlers, spec.Handler))
 	return at >= 0 && collision.Lasts(f.settings.Handlers[at])
 }
 
-// copied reports whether the owner has no record of its own, and was given that of another object. A write without an answer
-// may have put a record of its own there. The lock is held.
-func (r *ownerRecord) copied() bool {
-	if r.known.record != nil || r.known.text == "" || r.pass.Memory.unsure {
+// copied reports whether the owner has no inventory of its own, but a copy of another object's inventory. If a write of
+// the inventory got no answer, it returns false: the owner may have an inventory of its own. The lock is held.
+func (r *ownerInventory) copied() bool {
+	if r.known.inventory != nil || r.known.text == "" || r.in.Memory.unsure {
 		return false
 	}
-	record, err := ownership.ParseRecord(r.known.text, r.pass.Object.GetUID())
-	return record == nil && err == nil // one that cannot be read may be of a later version
+	inventory, err := ownership.ParseInventory(r.known.text, r.in.Object.GetUID())
+	return inventory == nil && err == nil // an unreadable inventory may be of a later version
 }
 
-// trim removes former children from the record of the owner, which is about to be written. A record of another object
-// goes.
-// It returns annotations that are to be written when the owner is, an empty one to be removed; nil for none.
-func (r *ownerRecord) trim(owner *unstructured.Unstructured) map[string]patch.Note {
-	if r.pass.Deleting {
+// trim implements [Session.Trim].
+func (r *ownerInventory) trim(owner *unstructured.Unstructured) map[string]patch.Note {
+	if r.in.Deleting {
 		return nil
 	}
 	r.observe(owner)
 	r.mu.Lock()
-	before, copied, was := r.known.record, r.copied(), r.known.text
+	before, copied, was := r.known.inventory, r.copied(), r.known.text
 	r.mu.Unlock()
 	switch {
 	case before == nil && !copied:
 		return nil
 	case before == nil:
-		return map[string]patch.Note{r.family.names.keys.Record: {Was: was}}
+		return map[string]patch.Note{r.family.names.keys.Inventory: {Was: was}}
 	}
 	left := r.outdated(before)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(left) > 0 {
-		record := before.Without(left...)
-		text, err := record.Encode(r.pass.Object.GetUID())
+		inventory := before.Without(left...)
+		text, err := inventory.Encode(r.in.Object.GetUID())
 		if err != nil {
 			return nil // it was encoded before, and was longer
 		}
-		r.known.record, r.known.next, r.known.since = record, text, r.family.epoch(r.pass.Key)
-		r.family.records.set(r.pass.Key, record)
+		r.known.inventory, r.known.next, r.known.since = inventory, text, r.family.epoch(r.in.Key)
+		r.family.inventories.set(r.in.Key, inventory)
 	}
 	if r.known.next == "" {
 		return nil
 	}
-	r.pass.Memory.unsure = true
-	return map[string]patch.Note{r.family.names.keys.Record: {Text: r.known.next, Alone: r.known.alone}}
+	r.in.Memory.unsure = true
+	return map[string]patch.Note{r.family.names.keys.Inventory: {Text: r.known.next, Alone: r.known.alone}}
 }
 
-// LeftBehind takes the children that were made for the deletion out of the owner's record, and the objects that were patched and
-// are given back. It returns the annotation, or nil if there are none of these. The owner may come back and leave again: these children must not be taken for
-// those that are made then.
+// LeftBehind removes the children that were made for the deletion, and the released objects, from the owner's
+// inventory. It returns the annotation to write, or nil if there was nothing to remove. The owner may come back and
+// leave again, and these children must not be taken for the children of that deletion.
 func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]patch.Note {
-	key := s.family.names.keys.Record
-	record, err := ownership.ParseRecord(live.GetAnnotations()[key], live.GetUID())
+	key := s.family.names.keys.Inventory
+	inventory, err := ownership.ParseInventory(live.GetAnnotations()[key], live.GetUID())
 	if err != nil {
-		return nil // it was logged when it was read
+		return nil // the error was logged when the inventory was read
 	}
-	made := slices.DeleteFunc(record.Places(), func(place ownership.Place) bool { return !s.family.madeForDeletion(record, place) })
-	if len(made)+len(record.Targets()) == 0 {
+	made := slices.DeleteFunc(inventory.Places(), func(place ownership.Place) bool { return !s.family.madeForDeletion(inventory, place) })
+	if len(made)+len(inventory.Targets()) == 0 {
 		return nil
 	}
-	text, err := record.Without(made...).WithoutTargets().Encode(live.GetUID())
+	text, err := inventory.Without(made...).WithoutTargets().Encode(live.GetUID())
 	if err != nil {
 		return nil // it was encoded before, and was longer
 	}
 	return map[string]patch.Note{key: {Text: text}}
 }
 
-// close remembers the record when the reconcile has written. When every handler is done, the record has all children that are older than it.
-func (r *ownerRecord) close(done bool) {
+// close keeps the inventory after the writes of a reconcile. If every handler is done, the inventory lists all
+// children that existed before it.
+func (r *ownerInventory) close(done bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pass.Memory.unsure = r.lost // what this reconcile has sent was answered
-	r.known.closed = r.known.record != nil && (r.known.closed || done)
+	r.in.Memory.unsure = r.lost // the writes of this reconcile were answered
+	r.known.closed = r.known.inventory != nil && (r.known.closed || done)
 	r.keep()
 }

@@ -22,25 +22,25 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 )
 
-// unconfirmed has the places at which there may be a child that no cache shows: its creation got no answer, or an earlier process
-// made it. Those of the owner's record stay in it until the child is seen, or looked for.
+// unconfirmed has the places that may have a child that no cache shows: its creation got no answer, or an earlier
+// process made it. Places from the owner's inventory stay until the child is seen or searched for.
 type unconfirmed struct {
 	now time.Time
 
 	mu sync.Mutex
-	// memory is where the places are kept from one reconcile to the next; nil there for none.
-	memory **ownership.Record
+	// memory points to the places that are kept from one reconcile to the next; to nil for none.
+	memory **ownership.Inventory
 }
 
-// add notes a place.
+// add adds a place.
 func (u *unconfirmed) add(place ownership.Place) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	*u.memory = (*u.memory).With(u.now, map[ownership.Place]string{place: ""})
 }
 
-// addAll notes the places of a record.
-func (u *unconfirmed) addAll(record *ownership.Record) {
+// addAll adds the places of an inventory.
+func (u *unconfirmed) addAll(inventory *ownership.Inventory) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before := map[ownership.Place]string{}
@@ -48,14 +48,14 @@ func (u *unconfirmed) addAll(record *ownership.Record) {
 		before[place] = ""
 	}
 	if len(before) > 0 {
-		record = record.With(u.now, before) // once for all: each call copies the record, which may list thousands
+		inventory = inventory.With(u.now, before) // in one call, because each call copies the inventory, which may list thousands
 	}
-	if *u.memory = record; record.Empty() {
+	if *u.memory = inventory; inventory.Empty() {
 		*u.memory = nil
 	}
 }
 
-// remove removes places: it is known what is there.
+// remove removes places whose state is known.
 func (u *unconfirmed) remove(places ...ownership.Place) {
 	if len(places) == 0 {
 		return
@@ -67,35 +67,35 @@ func (u *unconfirmed) remove(places ...ownership.Place) {
 	}
 }
 
-// has reports whether a place is among them.
+// has reports whether a place is unconfirmed.
 func (u *unconfirmed) has(place ownership.Place) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return (*u.memory).Lists(place)
 }
 
-// places returns all of them, sorted.
+// places returns the unconfirmed places, sorted.
 func (u *unconfirmed) places() []ownership.Place {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return (*u.memory).Places()
 }
 
-// mostLooks is how many children a reconcile over a living owner looks for on the server.
+// mostLooks bounds the children that a reconcile searches for on the server, unless the owner is being deleted.
 const mostLooks = 8
 
-// Find looks on the server for children that an owner which is being deleted may have: a request that should have made one got
-// no answer, and no cache shows the child. It reports whether it found one: the owner's next reconcile waits for it. An error
-// says that it is still not known.
+// Find searches the server for unconfirmed children of an owner that is being deleted. A request that should have
+// created such a child got no answer, and no cache shows it. Find reports whether it found one: the owner's next
+// reconcile waits for it. After an error, the children are still unknown.
 func (s *Session) Find(ctx context.Context) (found bool, err error) {
-	if !s.pass.Deleting || s.pass.Gone {
+	if !s.in.Deleting || s.in.Gone {
 		return false, nil
 	}
-	return s.record.find(ctx, len(s.unconfirmed.places()))
+	return s.inventory.find(ctx, len(s.unconfirmed.places()))
 }
 
-// find is Find for any owner, and for so many children at most.
-func (r *ownerRecord) find(ctx context.Context, most int) (found bool, err error) {
+// find is Find for any owner, and for at most so many children.
+func (r *ownerInventory) find(ctx context.Context, most int) (found bool, err error) {
 	owner := r.owner()
 	var seen, unseen []ownership.Place
 	for _, place := range r.unconfirmed.places() {
@@ -107,7 +107,7 @@ func (r *ownerRecord) find(ctx context.Context, most int) (found bool, err error
 	}
 	r.unconfirmed.remove(seen...)
 	for _, place := range unseen[:min(most, len(unseen))] {
-		r.unconfirmed.remove(place) // before the request: meanwhile another handler's creation there may get no answer
+		r.unconfirmed.remove(place) // before the request, because meanwhile another handler's creation there may get no answer
 		there, err := r.look(ctx, owner, place)
 		if err != nil {
 			r.unconfirmed.add(place)
@@ -118,8 +118,9 @@ func (r *ownerRecord) find(ctx context.Context, most int) (found bool, err error
 	return found, nil
 }
 
-// look reports whether the server has an object at a place that says it is the owner's. If so, the next reconcile waits for it.
-func (r *ownerRecord) look(ctx context.Context, owner ownership.Owner, place ownership.Place) (there bool, err error) {
+// look reports whether the server has an object at a place that names the owner as its own. If so, the next reconcile
+// waits for it.
+func (r *ownerInventory) look(ctx context.Context, owner ownership.Owner, place ownership.Place) (there bool, err error) {
 	kind, _ := r.family.kinds.shows(place)
 	if kind == nil {
 		return false, r.family.kinds.unknown()
@@ -127,7 +128,7 @@ func (r *ownerRecord) look(ctx context.Context, owner ownership.Owner, place own
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	live, err := r.family.settings.Host.Read(ctx, kind.Resource().GVR, key)
 	if apierrors.IsForbidden(err) {
-		live, err = r.family.listOne(ctx, kind, key) // a list takes no right that the cache does not need
+		live, err = r.family.listOne(ctx, kind, key) // a list needs only rights that the cache needs, too
 	}
 	if err != nil || live == nil || !owner.Lists(live) {
 		return false, err
@@ -136,7 +137,7 @@ func (r *ownerRecord) look(ctx context.Context, owner ownership.Owner, place own
 	return true, nil
 }
 
-// listOne reads an object by a list. It returns nil where the list is empty.
+// listOne reads an object by a list. It returns nil if the list is empty.
 func (f *Family) listOne(ctx context.Context, kind *source.Source, key cache.ObjectName) (*unstructured.Unstructured, error) {
 	list, err := f.settings.Host.Client(kind.Resource().GVR, key.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),
@@ -147,7 +148,7 @@ func (f *Family) listOne(ctx context.Context, kind *source.Source, key cache.Obj
 	return &list.Items[0], nil
 }
 
-// denied reports whether an error is an answer of the server which says that it did nothing.
+// denied reports whether an error is a rejection by the server, so the request had no effect.
 func denied(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {

@@ -35,7 +35,7 @@ func placesNamed(names ...string) (out []ownership.Place) {
 	return out
 }
 
-func recordOf(names ...string) (r *ownership.Record) {
+func inventoryOf(names ...string) (r *ownership.Inventory) {
 	for _, place := range placesNamed(names...) {
 		r = r.With(time.Time{}, map[ownership.Place]string{place: "h/c"})
 	}
@@ -45,16 +45,16 @@ func recordOf(names ...string) (r *ownership.Record) {
 // TestUnconfirmedPlaces holds which places are kept for the next reconcile.
 func TestUnconfirmedPlaces(t *testing.T) {
 	tests := map[string]struct {
-		before *ownership.Record
+		before *ownership.Inventory
 		do     func(*unconfirmed)
 		want   []ownership.Place
 	}{
 		"a place is added": {nil, func(u *unconfirmed) { u.add(placesNamed("a")[0]) }, placesNamed("a")},
-		"the places of a record join those of before": {recordOf("a"), func(u *unconfirmed) { u.addAll(recordOf("b")) }, placesNamed("a", "b")},
-		"without a record those of before stay":       {recordOf("a"), func(u *unconfirmed) { u.addAll(nil) }, placesNamed("a")},
-		"a place is removed":                          {recordOf("a", "b"), func(u *unconfirmed) { u.remove(placesNamed("a")...) }, placesNamed("b")},
-		"nothing is kept after the last one":          {recordOf("a"), func(u *unconfirmed) { u.remove(placesNamed("a")...) }, nil},
-		"nothing is kept of an empty record":          {nil, func(u *unconfirmed) { u.addAll(recordOf("a").Without(placesNamed("a")...)) }, nil},
+		"the places of an inventory join those of before": {inventoryOf("a"), func(u *unconfirmed) { u.addAll(inventoryOf("b")) }, placesNamed("a", "b")},
+		"without an inventory those of before stay":       {inventoryOf("a"), func(u *unconfirmed) { u.addAll(nil) }, placesNamed("a")},
+		"a place is removed":                              {inventoryOf("a", "b"), func(u *unconfirmed) { u.remove(placesNamed("a")...) }, placesNamed("b")},
+		"nothing is kept after the last one":              {inventoryOf("a"), func(u *unconfirmed) { u.remove(placesNamed("a")...) }, nil},
+		"nothing is kept of an empty inventory":           {nil, func(u *unconfirmed) { u.addAll(inventoryOf("a").Without(placesNamed("a")...)) }, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,14 +85,14 @@ func allocated(do func()) uint64 {
 // TestManyUnconfirmedPlacesCostLittle holds that an owner with many children needs memory in proportion to them when no cache has shown
 // them yet, and when all of them have come to the cache at once, as after a start.
 func TestManyUnconfirmedPlacesCostLittle(t *testing.T) {
-	tests := map[string]func(*ownerRecord, *ownership.Record){
-		"the places of a record join those of before": func(r *ownerRecord, all *ownership.Record) { r.unconfirmed.addAll(all) },
-		"a write of the record finds them in the cache": func(r *ownerRecord, all *ownership.Record) {
+	tests := map[string]func(*ownerInventory, *ownership.Inventory){
+		"the places of an inventory join those of before": func(r *ownerInventory, all *ownership.Inventory) { r.unconfirmed.addAll(all) },
+		"a write of the inventory finds them in the cache": func(r *ownerInventory, all *ownership.Inventory) {
 			if left := r.outdated(all); len(left) > 0 {
 				t.Errorf("%d places have no child", len(left))
 			}
 		},
-		"a search finds them in the cache": func(r *ownerRecord, all *ownership.Record) {
+		"a search finds them in the cache": func(r *ownerInventory, all *ownership.Inventory) {
 			if found, err := r.find(t.Context(), 0); found || err != nil {
 				t.Errorf("found is %v, and the error %v", found, err)
 			}
@@ -109,7 +109,7 @@ func TestManyUnconfirmedPlacesCostLittle(t *testing.T) {
 }
 
 // costOf returns how many bytes of memory a function allocates for an owner with so many children that are in the cache and unconfirmed.
-func costOf(t *testing.T, n int, do func(*ownerRecord, *ownership.Record)) (bytes uint64) {
+func costOf(t *testing.T, n int, do func(*ownerInventory, *ownership.Inventory)) (bytes uint64) {
 	synctest.Test(t, func(t *testing.T) {
 		keys, titles := ownership.KeysOf(dsl.New("demo")), map[ownership.Place]string{}
 		var there []apiruntime.Object
@@ -119,17 +119,17 @@ func costOf(t *testing.T, n int, do func(*ownerRecord, *ownership.Record)) (byte
 			o.SetLabels(map[string]string{keys.Label: "owner"})
 			there, titles[ownership.PlaceOf(o)] = append(there, o), "h/c"
 		}
-		var none *ownership.Record
+		var none *ownership.Inventory
 		memory, all := none.With(time.Time{}, titles), none.With(time.Time{}, titles)
-		r := recordOver(t, nil, there...)
+		r := inventoryOver(t, nil, there...)
 		r.unconfirmed = &unconfirmed{memory: &memory}
 		bytes = allocated(func() { do(r, all) })
 	})
 	return bytes
 }
 
-// recordOver returns the record of an owner with uid owner, where the cache has these config maps.
-func recordOver(t *testing.T, host Host, there ...apiruntime.Object) *ownerRecord {
+// inventoryOver returns the inventory of an owner with uid owner, where the cache has these config maps.
+func inventoryOver(t *testing.T, host Host, there ...apiruntime.Object) *ownerInventory {
 	t.Helper()
 	f, _ := configMaps(t, func(watch.Event) {}, there...)
 	go f.Run(t.Context())
@@ -140,7 +140,7 @@ func recordOver(t *testing.T, host Host, there ...apiruntime.Object) *ownerRecor
 		kinds: kinds{own: f, feeds: []*source.Source{f}, retired: prune.NewRetired(prune.RetiredSettings{})},
 	}
 	owner := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "owner"}}}
-	return &ownerRecord{family: family, pass: &Pass{Object: owner}, lister: &lister{}}
+	return &ownerInventory{family: family, in: &Input{Object: owner}, lister: &lister{}}
 }
 
 // busy is a host whose answers come after something else has happened.
@@ -170,9 +170,9 @@ func TestLookingForUnconfirmedPlaces(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				memory := recordOf("a")
+				memory := inventoryOf("a")
 				u := &unconfirmed{memory: &memory}
-				r := recordOver(t, busy{meanwhile: func() { tt.meanwhile(u) }, err: tt.err})
+				r := inventoryOver(t, busy{meanwhile: func() { tt.meanwhile(u) }, err: tt.err})
 				r.unconfirmed = u
 				if _, err := r.find(t.Context(), 1); !errors.Is(err, tt.err) {
 					t.Errorf("the error is %v", err)

@@ -9,20 +9,19 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
-// undecided has the children that a handler does not want any more, and that stay until another handler, which may want them, has
+// undecided has the children that a handler does not want, and that stay until another handler, which may want them, has
 // succeeded.
 type undecided struct {
 	handlers []*dsl.Handler
 
 	mu sync.Mutex
-	// all are those of this reconcile, and memory has the handlers that are waited for, as the log has them.
+	// all are the children of this reconcile. Memory has the handlers that they wait for, as logged.
 	all    []undecidedChild
 	memory *map[ownership.Place]string
 }
@@ -30,12 +29,13 @@ type undecided struct {
 // undecidedChild is a child that stays for now.
 type undecidedChild struct {
 	place ownership.Place
-	// by is the handler that does not want it, empty where no handler made it.
+	// by is the handler that does not want it; empty if no handler made it.
 	by string
 }
 
-// stays reports whether a child stays for now, because some handler that may want the child has not said so yet. Handler is the one
-// that does not want it. It runs again for the child, or it waits: then the error says what for.
+// stays reports whether a child stays for now, because another handler may want it and has not decided yet. Handler is
+// the handler that does not want the child. If the child's events do not run it again, it has to wait: the error says
+// for which handler.
 func (u *undecided) stays(found *unstructured.Unstructured, handler string, others Others) (is bool, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -51,13 +51,13 @@ func (u *undecided) stays(found *unstructured.Unstructured, handler string, othe
 	return true, nil
 }
 
-// follows reports whether a handler comes after another one, which then must not wait for it.
+// follows reports whether a handler runs after another one. The other one must not wait for it then.
 func (u *undecided) follows(handler, other string) bool {
 	at := slices.IndexFunc(u.handlers, func(h *dsl.Handler) bool { return h.ID == handler })
 	return at >= 0 && slices.ContainsFunc(u.handlers[at].After, func(before string) bool { return before == other || u.follows(before, other) })
 }
 
-// leaving names the handlers that do not want some of the children.
+// leaving returns the handlers that do not want some of the children.
 func (u *undecided) leaving() (handlers []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -69,14 +69,14 @@ func (u *undecided) leaving() (handlers []string) {
 	return handlers
 }
 
-// remain reports whether some of the children may still be wanted, and logs that once for each handler that is waited for.
-func (u *undecided) remain(log Logger, undecided func(but string, kind schema.GroupKind) string) bool {
+// remain reports whether some of the children may still be wanted. It logs each handler that they wait for once.
+func (u *undecided) remain(log Logger, others Others) bool {
 	u.mu.Lock()
 	all := slices.Clone(u.all)
 	u.mu.Unlock()
 	logged := map[ownership.Place]string{}
 	for _, one := range all {
-		wanted := undecided(one.by, one.place.Kind)
+		wanted := others.Undecided(one.by, one.place.Kind)
 		if wanted == "" {
 			continue
 		}
@@ -92,12 +92,12 @@ func (u *undecided) remain(log Logger, undecided func(but string, kind schema.Gr
 	return len(logged) > 0
 }
 
-// Leaving names the handlers that have given up a child which stays for now. They are to run again, for only they take
-// the child away.
+// Leaving returns the handlers that have given up a child that stays for now. They have to run again, because only they
+// remove the child.
 func (s *Session) Leaving() (handlers []string) { return s.undecided.leaving() }
 
-// Undecided reports whether some of the children that stay for now may still be wanted, and says so in the log, once for each
-// handler that is waited for. Undecided is that of [Others], when all handlers have run.
-func (s *Session) Undecided(undecided func(but string, kind schema.GroupKind) string) bool {
-	return s.undecided.remain(s.pass.Logger, undecided)
+// Undecided reports whether some of the children that stay for now may still be wanted. It logs each handler that they
+// wait for once. Others describes the handlers after all have run.
+func (s *Session) Undecided(others Others) bool {
+	return s.undecided.remain(s.in.Logger, others)
 }

@@ -47,7 +47,7 @@ func TestChildrenStayUntilAHandlerDecides(t *testing.T) {
 			if stays, err := u.stays(configMap(), "a", answers(tt.before)); stays != tt.stays || err != nil {
 				t.Errorf("stays is %v: %v", stays, err)
 			}
-			if remain := u.remain(log, answers(tt.after).Undecided); remain != tt.remain || remain != (tt.logged != nil) {
+			if remain := u.remain(log, answers(tt.after)); remain != tt.remain || remain != (tt.logged != nil) {
 				t.Errorf("remain is %v, and %v is remembered", remain, tt.logged)
 			}
 			if leaving := u.leaving(); !slices.Equal(leaving, tt.leaving) || lines != tt.lines {

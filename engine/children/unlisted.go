@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 )
 
-// unlisted names the objects that pass for children of the owner, sorted.
+// unlisted names the objects that look like children of the owner and are not in its inventory, sorted.
 func (s *Session) unlisted() (names []string) {
 	owner := s.owner()
 	for kind := range s.family.kinds.all {
@@ -28,8 +28,8 @@ func (s *Session) unlisted() (names []string) {
 	return names
 }
 
-// reportUnlisted logs the objects that pass for children of the owner, and are left alone. When the owner is being
-// deleted no reconcile will look for them again, so there is an Event, too.
+// reportUnlisted logs the objects that look like children of the owner and are left alone. If the owner is being
+// deleted, it also sends an Event, because no later reconcile will look for them.
 func (s *Session) reportUnlisted() {
 	names := s.unlisted()
 	if len(names) == 0 {
@@ -37,10 +37,10 @@ func (s *Session) reportUnlisted() {
 	}
 	const mostNamed = 5
 	named := strings.Join(names[:min(len(names), mostNamed)], " ")
-	if s.pass.Deleting {
-		s.family.settings.Events.Warn(s.pass.Object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",
+	if s.in.Deleting {
+		s.family.settings.Events.Warn(s.in.Object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no inventory of them. They are left: %s",
 			len(names), named))
 	}
-	s.pass.Logger.Log().Info("objects say that they are children of this one and are not in its record of children; they are left alone", logmark.Warning, true,
+	s.in.Logger.Log().Info("objects say that they are children of this one and are not in its inventory of children; they are left alone", logmark.Warning, true,
 		"objects", named, "more", max(0, len(names)-mostNamed))
 }

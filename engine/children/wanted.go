@@ -21,29 +21,30 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
-// wanted is a child that is to be applied, or compared with what is to be applied.
+// wanted is a child to be applied, or to be compared with the live object.
 type wanted struct {
 	id
-	// reader is that of the handler that applies it, or of a filter that compares it.
+	// reader belongs to the handler that applies the child, or to the filter that compares it.
 	reader *Reader
-	// spec is what the handler gave.
+	// spec is the handler's spec.
 	spec dsl.ChildSpec
-	// object is what is applied, whole.
+	// object is the whole object to apply.
 	object *unstructured.Unstructured
-	// enters: it has to be in the owner's record, as title: it counts only with the record, or it is to stay and the garbage
-	// collector would take it. An owner that is being deleted lists none of the latter.
+	// enters is true if the child has to be in the owner's inventory, as title. Either its tie only counts with the
+	// inventory, or it outlives the owner and the garbage collector would delete it. An owner that is being deleted lists
+	// no children of the second sort.
 	enters bool
 	title  string
-	// holds: something has to be done about it before the owner goes.
+	// holds is true if the child needs the owner's finalizer.
 	holds bool
-	// maker applies it: the handler, or that step of it which the child names.
+	// maker is the handler that applies the child, or the step of it that the child names.
 	maker string
-	// feed has the children of this kind; nil for an unowned one of another kind.
+	// feed is the source of the child's kind; nil for an unowned child of an undeclared kind.
 	feed    *source.Source
 	applier apply.Applier
 }
 
-// admits says why a child cannot be entered, if so: something that this owner may not have is there.
+// admits returns an error if an object that this owner may not adopt has the name.
 func (w *wanted) admits(live *unstructured.Unstructured) error {
 	if live == nil {
 		return nil
@@ -52,10 +53,10 @@ func (w *wanted) admits(live *unstructured.Unstructured) error {
 	return err
 }
 
-// place is where it is.
+// place returns the place of the child.
 func (w *wanted) place() ownership.Place { return ownership.PlaceOf(w.object) }
 
-// want works out what applying desired comes to. Errors that need another template are permanent.
+// want prepares a child to be applied or compared. Errors that need another template are permanent.
 func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wanted, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, dsl.Permanent(fmt.Errorf("applying child: %w", err))
@@ -65,9 +66,9 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 		return nil, dsl.Permanent(err)
 	}
 	version := object.GetResourceVersion()
-	object.SetResourceVersion("") // it is no part of what is compared
+	object.SetResourceVersion("") // the version is not compared
 	s, handler := c.session, c.attempt.Handler
-	kind, served, err := s.family.locate(ctx, object, cmp.Or(object.GetNamespace(), s.pass.Object.GetNamespace()), spec)
+	kind, served, err := s.family.locate(ctx, object, cmp.Or(object.GetNamespace(), s.in.Object.GetNamespace()), spec)
 	if err != nil {
 		return nil, err
 	}
@@ -85,25 +86,25 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	if err := dsl.CheckData(object, dsl.Discreet(ctx)); err != nil {
 		return nil, fmt.Errorf("applying %s: %w", ownership.PlaceOf(object).People(), err)
 	}
-	stays := spec.ByReference() && spec.OnDelete == dsl.OrphanChild && !s.pass.Deleting
+	stays := spec.ByReference() && spec.OnDelete == dsl.OrphanChild && !s.in.Deleting
 	w := &wanted{
 		id: id{served.GVR, cache.MetaObjectToName(object)}, reader: c, spec: given, object: object, holds: owner.Needs(spec, object.GetNamespace()), enters: stays || owner.Enters(spec, object.GetNamespace()), title: ownership.Which(spec),
 		maker: s.Claims.Maker(handler, spec.Handler), feed: kind,
 	}
 	if w.enters && kind.Informer(w.key.Namespace) == nil {
-		// It would never be found again, and so never be deleted.
+		// Nothing would find the child again, so nothing would delete it.
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), kind.Unwatched(w.key.Namespace))
 	}
 	w.applier = apply.Applier{
 		Version: version, Owner: owner, Scale: s.family.settings.Catalog, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
-		Settled: &s.pass.Memory.settled, Found: &drift.Drift{}, Note: ownership.Note(spec, handler), Drift: spec.Drift, Allow: spec.Allow, Update: spec.Update,
+		Settled: &s.in.Memory.settled, Found: &drift.Drift{}, Note: ownership.Note(spec, handler), Drift: spec.Drift, Allow: spec.Allow, Update: spec.Update,
 		Lacking: kind != nil && kind.Informer(w.key.Namespace).Lacks(w.key, object.GetLabels()),
 	}
 	w.applier.Observer = w
 	return w, nil
 }
 
-// ready makes all ready for applying a child, and returns the child as it is, nil where it is not there.
+// ready makes the preparations for applying a child. It returns the live child; nil if there is none.
 func (w *wanted) ready(ctx context.Context) (*unstructured.Unstructured, error) {
 	s, with := w.reader.session, w.reader.session.family.settings
 	if w.feed != nil && w.spec.Ownership != dsl.Unowned {
@@ -126,8 +127,8 @@ func (w *wanted) ready(ctx context.Context) (*unstructured.Unstructured, error) 
 	return w.entire(ctx, live)
 }
 
-// entire returns a cached child as it is at the API server, if the cache holds less than all fields and what it holds does not
-// show that the child is as wanted: a field that is left out is not one that is missing.
+// entire returns a cached child. If the cache holds only some fields, and these do not show that the child is as wanted,
+// entire reads the child from the server. A field that the cache leaves out may be set.
 func (w *wanted) entire(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if live == nil || w.feed == nil || !w.feed.Partial() || w.reader.session.lister.has(w.id) || w.applier.Holds(w.object, live) {
 		return live, nil
@@ -139,27 +140,27 @@ func (w *wanted) entire(ctx context.Context, live *unstructured.Unstructured) (*
 	return live, nil
 }
 
-// confirmOwner reads the owner before a child that has lost its owner reference gets another one. Kubernetes cuts the ties of
-// children when somebody deletes their owner with --cascade=orphan, and the caches may show that before they show the deletion: a
-// child that was tied again would be deleted with its owner.
+// confirmOwner reads the owner before a child that has lost its owner reference gets another one. If somebody deletes an
+// owner with --cascade=orphan, Kubernetes removes these references. The caches may show that before the deletion. A
+// child with a new reference would be deleted with its owner.
 func (w *wanted) confirmOwner(ctx context.Context, live *unstructured.Unstructured) error {
 	s := w.reader.session
 	if live == nil || !w.spec.ByReference() || metav1.GetControllerOfNoCopy(live) != nil || !w.applier.Owner.Keys.Made(live) {
 		return nil
 	}
-	owner, err := s.family.settings.Host.Read(ctx, s.family.settings.Own.Resource().GVR, s.pass.Key)
+	owner, err := s.family.settings.Host.Read(ctx, s.family.settings.Own.Resource().GVR, s.in.Key)
 	switch {
 	case err != nil:
 		return fmt.Errorf("reading the owner of %s, which has lost its owner reference: %w", w.place().People(), err)
-	case owner == nil || owner.GetUID() != s.pass.Object.GetUID() || owner.GetDeletionTimestamp() != nil:
+	case owner == nil || owner.GetUID() != s.in.Object.GetUID() || owner.GetDeletionTimestamp() != nil:
 		return dsl.Waiting("the cache to show that the owner of "+w.place().People()+" is being deleted", 0)
 	}
 	return nil
 }
 
-// present returns a child that is about to be applied as the reconcile knows it, nil where it is not there. An unowned or retained
-// child with marks of an earlier name is found by its own name alone, so its marks are moved here. Where no cache has its kind,
-// it is read.
+// present returns the live child as the reconcile knows it; nil if there is none. It moves the marks of an earlier
+// operator name, because an unowned or retained child is found only by its own name. If no cache has the kind, it reads
+// the child for that.
 func (w *wanted) present(ctx context.Context) (*unstructured.Unstructured, error) {
 	s := w.reader.session
 	live := s.lister.get(w.feed, w.id)
@@ -178,8 +179,8 @@ func (w *wanted) present(ctx context.Context) (*unstructured.Unstructured, error
 	return s.move(ctx, w.feed, w.id, live)
 }
 
-// prepare makes the owner ready for a child that is about to be applied: the record lists it, and the finalizer holds the owner
-// where something has to be done about the child before the owner goes.
+// prepare prepares the owner for a child that is about to be applied. It enters the child into the inventory, and adds
+// the finalizer if the child needs it.
 func (w *wanted) prepare(ctx context.Context, live *unstructured.Unstructured) error {
 	if !w.enters && !w.holds {
 		return nil
@@ -192,35 +193,35 @@ func (w *wanted) prepare(ctx context.Context, live *unstructured.Unstructured) e
 		s.writer.need()
 	}
 	if w.enters {
-		if err := s.record.enterChild(ctx, w, live); err != nil {
+		if err := s.inventory.enterChild(ctx, w, live); err != nil {
 			return err
 		}
 	}
 	if w.holds {
-		return s.record.hold(ctx)
+		return s.inventory.hold(ctx)
 	}
 	return nil
 }
 
-// unapplied sees to the record after a child could not be applied.
-func (w *wanted) unapplied(ctx context.Context, deed apply.Deed, err error) error {
+// unapplied updates the inventory after a child could not be applied.
+func (w *wanted) unapplied(ctx context.Context, operation apply.Operation, err error) error {
 	s := w.reader.session
 	switch {
 	case !w.enters && !w.holds:
 	case !errors.Is(err, dsl.ErrNotOwned):
-		if deed != "" || !denied(err) {
-			s.unconfirmed.add(w.place()) // the answer may be all that was lost
+		if operation != "" || !denied(err) {
+			s.unconfirmed.add(w.place()) // maybe only the answer was lost
 		}
 	case w.applier.Vacant:
-		if struck := s.record.strike(ctx, w.place()); struck != nil {
+		if struck := s.inventory.strike(ctx, w.place()); struck != nil {
 			return errors.Join(err, struck)
 		}
 	}
 	return err
 }
 
-// Contest implements [apply.Observer]: it returns an error where a child that is there, and that this handler would change, is kept
-// otherwise by another handler of the object.
+// Contest implements [apply.Observer]. It returns an error if another handler of the object keeps the child in a
+// different state.
 func (w *wanted) Contest(live *unstructured.Unstructured) error {
 	s, a := w.reader.session, w.reader.attempt
 	if a.Handler == "" {
@@ -231,5 +232,5 @@ func (w *wanted) Contest(live *unstructured.Unstructured) error {
 	return collision.Refusal(holder, asked, dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name}, w.place().People())
 }
 
-// Wrote implements [apply.Observer]: it notes a write that another one follows.
+// Wrote implements [apply.Observer]. It records a write that another one follows.
 func (w *wanted) Wrote(o *unstructured.Unstructured) { w.reader.noted(w.feed, w.gvr, o, false) }

@@ -103,7 +103,7 @@ func TestForgedChild(t *testing.T) {
 	}
 }
 
-// TestChildrenOfALostRecord: labelled children of an owner that has lost its record are entered again when the operator
+// TestChildrenOfALostRecord: labelled children of an owner that has lost its inventory are entered again when the operator
 // starts, and are the same objects.
 func TestChildrenOfALostRecord(t *testing.T) {
 	t.Parallel()

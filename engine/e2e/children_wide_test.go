@@ -54,7 +54,7 @@ spec:
 `
 
 // TestForgedChildOfAnOwnerWithoutNamespace: a tenant who may create ConfigMaps in a watched namespace
-// and knows an owner's uid gives it no child by naming it as the controller. The owner's record costs
+// and knows an owner's uid gives it no child by naming it as the controller. The owner's inventory costs
 // one request for all of its children, once.
 func TestForgedChildOfAnOwnerWithoutNamespace(t *testing.T) {
 	t.Parallel()

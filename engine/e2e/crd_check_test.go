@@ -171,7 +171,7 @@ kind: Operator
 metadata: {name: webapp}
 resources:
   - resource: configmaps.v1
-    owns: [cronjob.batch, certificates.cert-manager.example]
+    owns: [cronjbs.batch, certificates.cert-manager.example]
     handlers:
       - id: children
         apply:
@@ -196,7 +196,7 @@ func TestTheClusterDecidesWhichKindsThereAre(t *testing.T) {
 	}
 	want := []string{
 		`warning: resolving resource certificates.cert-manager.example: API group cert-manager.example: not served by the API server; what is said of it was not checked (is its CRD installed?)`,
-		`operator.yaml:7:12: resources[0].owns[0]: unknown resource "cronjob" in batch (did you mean "cronjobs"?)`,
+		`operator.yaml:7:12: resources[0].owns[0]: unknown resource "cronjbs" in batch (did you mean "cronjobs"?)`,
 		`operator.yaml:11:44: resources[0].handlers[0].apply.one.kind: unknown kind "Deploymnt" in apps/v1 (did you mean "Deployment"?)`,
 		`operator.yaml:12:29: resources[0].handlers[0].apply.two.apiVersion: v1 has no DaemonSet: want apps/v1`,
 		`operator.yaml:13:31: resources[0].handlers[0].apply.three.apiVersion: the API server has no API version batch/v7: want batch/v1`,

@@ -60,7 +60,7 @@ func TestTheEnginesOwnConditionsNeedASchemaThatKeepsThem(t *testing.T) {
 		},
 		"conditions without a status and a reason": {
 			`conditions: {type: array, items: {type: object, properties: {type: {type: string}, message: {type: string}}}}`, "ready: true", "subresources: {status: {}}",
-			"the schema's status.conditions have no status and no reason, so the engine does not write its own: Ready, HandlersFailing, Paused",
+			"the schema's status.conditions have no status and no reason, so the engine does not write its own: Ready, Reconciling, Stalled, HandlersFailing, Paused",
 		},
 		"no list of conditions, and no subresource": {
 			`phase: {type: string}`, "ready: true", "",

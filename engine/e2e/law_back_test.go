@@ -45,6 +45,7 @@ func mirrors() *dsl.Operator {
 		return n
 	}
 	op.Resource(foos, func(r *dsl.Resource) {
+		r.Limits = &dsl.Limits{Deletions: dsl.DeletionLimits{PerMinute: dsl.Unlimited, Share: dsl.Unlimited}}
 		r.Owns("configmaps.v1")
 		r.OnReconcile("mirror", func(ctx context.Context, r *dsl.Request) error {
 			keep := map[string]bool{}

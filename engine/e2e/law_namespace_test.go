@@ -23,6 +23,7 @@ func TestNamespaceDeletedInMidCycle(t *testing.T) {
 	s, other := newStage(t), plane.Namespace(t)
 	maps, spaces := plane.Objects(configMaps, other), plane.Objects("namespaces.v1", "")
 	s.wide(t, other, func(r *dsl.Resource) {
+		r.Limits = &dsl.Limits{Deletions: dsl.DeletionLimits{PerMinute: dsl.Unlimited, Share: dsl.Unlimited}}
 		r.Owns(configMaps)
 		r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 			child := configMap(r.Object.GetName(), "x")

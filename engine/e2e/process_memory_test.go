@@ -128,7 +128,8 @@ func pressed(t *testing.T, plain []byte) string {
 	return base64.StdEncoding.EncodeToString(buf.Bytes())
 }
 
-// TestBombsInAnnotations has one tenant write progress and records of children on twelve objects that are small for what they come to.
+// TestBombsInAnnotations has one tenant write progress and inventories of children on twelve objects that are small for what they
+// come to.
 func TestBombsInAnnotations(t *testing.T) {
 	t.Parallel()
 	h := newHousehold(t)

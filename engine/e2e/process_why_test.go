@@ -82,7 +82,7 @@ func TestWhyOfARunningOperator(t *testing.T) {
 	below := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "below"}}}
 	below.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(child, child.GroupVersionKind())})
 	maps.Create(t, below)
-	draws(t, ns, "Work "+ns+"/a ", "└─ ConfigMap "+ns+"/a ", "record of operator asked", "   └─ ConfigMap "+ns+"/below ", "reference")
+	draws(t, ns, "Work "+ns+"/a ", "└─ ConfigMap "+ns+"/a ", "inventory of operator asked", "   └─ ConfigMap "+ns+"/below ", "reference")
 	program.Stop(t)
 	says("no operator listens there", `User "`+user.Name+`" cannot get resource "works"`)
 	user.AllowIn(t, ns, cluster.Rule("e2e.example.com", "works", "get"))

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	kstatus "github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
 
@@ -20,7 +23,7 @@ kind: Operator
 metadata: {name: ready}
 resources:
 - resource: apps.v1.%s
-  schema: {kind: App, spec: {replicas: integer, image: string}, status: {}}
+  schema: {kind: App, spec: {replicas: integer, image: string}, status: {observedGeneration: integer}}
   handlers:
   - id: web
     apply:
@@ -37,7 +40,7 @@ resources:
 `
 
 // TestKubectlWaitsForReady holds that the condition Ready which the engine keeps by itself is true for kubectl wait when the children
-// are ready, and false with the server's words when they cannot be made.
+// are ready, and false with the server's words when they cannot be made. kstatus finds the same.
 func TestKubectlWaitsForReady(t *testing.T) {
 	t.Parallel()
 	ns, group, dir := plane.Namespace(t), ownGroup("ready"), t.TempDir()
@@ -54,18 +57,43 @@ func TestKubectlWaitsForReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	commands(t, dir, "kubectl", "apply", "-f", "app.yaml")
-	patch := func(spec, status string) {
+	apps := plane.Objects("apps.v1."+group, ns)
+	finds := func(want kstatus.Status, beside string) {
+		t.Helper()
+		web := apps.Get(t, "web")
+		got, err := kstatus.Compute(web)
+		if err != nil || got.Status != want {
+			t.Errorf("kstatus finds %+v (%v), want %s", got, err, want)
+		}
+		for _, kind := range []string{"Reconciling", "Stalled"} {
+			if stands := cluster.Condition(web, kind) == "True"; stands != (kind == beside) {
+				t.Errorf("condition %s stands: %t, in %v", kind, stands, web.Object["status"])
+			}
+		}
+	}
+	patch := func(spec, ready string) {
 		t.Helper()
 		commands(t, dir, "kubectl", "patch", "apps."+group+"/web", "-n", ns, "--type=merge", "-p", `{"spec":`+spec+`}`)
-		commands(t, dir, "kubectl", "wait", "--for=condition=Ready="+status, "apps."+group+"/web", "-n", ns, "--timeout=2m")
+		commands(t, dir, "kubectl", "wait", "--for=condition=Ready="+ready, "apps."+group+"/web", "-n", ns, "--timeout=2m")
 	}
 	commands(t, dir, "kubectl", "wait", "--for=condition=Ready", "apps."+group+"/web", "-n", ns, "--timeout=2m")
+	finds(kstatus.CurrentStatus, "")
 	patch(`{"replicas":-1}`, "False")
+	commands(t, dir, "kubectl", "wait", "--for=condition=Stalled", "apps."+group+"/web", "-n", ns, "--timeout=2m")
+	finds(kstatus.FailedStatus, "Stalled")
 	said := commands(t, dir, "kubectl", "get", "apps."+group+"/web", "-n", ns, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
 	if !strings.Contains(said, "must be greater than or equal to 0") {
 		t.Errorf("Ready says %q, without the server's words", said)
 	}
 	patch(`{"replicas":3}`, "True")
+	finds(kstatus.CurrentStatus, "")
+	reconciling := apps.Patch(t, "web", `{"spec":{"image":"missing.invalid/image"}}`).GetGeneration()
+	apps.Await(t, "web", "the generation to be handled", func(o *unstructured.Unstructured) bool {
+		seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+		return seen == reconciling
+	})
+	apps.Await(t, "web", "the end of the roll-out", func(o *unstructured.Unstructured) bool { return cluster.Condition(o, "Ready") == "True" })
+	finds(kstatus.CurrentStatus, "")
 	if exit := program.Stop(t); exit.Code != 0 {
 		t.Errorf("exit code is %d", exit.Code)
 	}

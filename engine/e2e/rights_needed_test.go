@@ -196,6 +196,18 @@ func (c rightsCase) spare(r rbac.Rule) bool {
 func runWith(t *testing.T, c rightsCase, ns string, rules []rbac.Rule) (*cluster.Running, *cluster.Proxy) {
 	t.Helper()
 	user := plane.User("needs")
+	allow(t, user, rules)
+	proxy := cluster.NewProxy(t, user.Config())
+	proxy.Inject(cluster.When{Match: cluster.On("patch", c.conflict), Times: 1}, cluster.Before(func(cluster.Request) { c.disturb(t, ns) }))
+	proxy.Inject(cluster.When{Match: cluster.On("patch", c.taken.Resource), Times: 1}, cluster.Answer(apierrors.NewConflict(c.taken, "", errors.New("it is there"))))
+	running := cluster.Run(t, c.op, engine.Settings{Config: proxy.Config(), Namespace: ns})
+	c.begin(t, ns)
+	return running, proxy
+}
+
+// allow gives a user these rights.
+func allow(t *testing.T, user *cluster.User, rules []rbac.Rule) {
+	t.Helper()
 	for _, role := range rbac.Roles(rules) {
 		var policies []rbacv1.PolicyRule
 		for _, p := range role.Policies {
@@ -203,12 +215,6 @@ func runWith(t *testing.T, c rightsCase, ns string, rules []rbac.Rule) (*cluster
 		}
 		user.AllowIn(t, role.Namespace, policies...)
 	}
-	proxy := cluster.NewProxy(t, user.Config())
-	proxy.Inject(cluster.When{Match: cluster.On("patch", c.conflict), Times: 1}, cluster.Before(func(cluster.Request) { c.disturb(t, ns) }))
-	proxy.Inject(cluster.When{Match: cluster.On("patch", c.taken.Resource), Times: 1}, cluster.Answer(apierrors.NewConflict(c.taken, "", errors.New("it is there"))))
-	running := cluster.Run(t, c.op, engine.Settings{Config: proxy.Config(), Namespace: ns})
-	c.begin(t, ns)
-	return running, proxy
 }
 
 // asked reports whether a request needs the right. Server-side apply is a patch, that needs the right

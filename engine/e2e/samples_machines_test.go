@@ -59,7 +59,7 @@ func mustHaveGone(t *testing.T, o *unstructured.Unstructured, want ...string) {
 func TestJobMachine(t *testing.T) {
 	t.Parallel()
 	ns := plane.Namespace(t)
-	runSample(t, "job-machine", []string{ns}, append(machineRules("tasks"), made("batch", "jobs")), "atMost: 10m", "atMost: 2s")
+	runSample(t, "job-machine", []string{ns}, append(machineRules("tasks"), made("batch", "jobs")), "atMost: 10m", "atMost: 15s")
 	tasks, jobs := plane.Objects("tasks.v1alpha1.samples.handwerk.dev", ns), plane.Objects("jobs.v1.batch", ns)
 	nowhere := map[string]any{"image": "busybox", "nodeSelector": map[string]any{"no": "node"}}
 

@@ -12,7 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// explain says why the handlers of the reconcile's object ran or not, once the reconcile has ended.
+// explain answers why the handlers ran or not, after a run.
 func (p *run) explain(out Result) *why.Answer {
 	a := p.Answer(p.Key)
 	if out.Due.After > 0 {
@@ -29,9 +29,9 @@ func (p *run) explain(out Result) *why.Answer {
 	return a
 }
 
-// account says of a handler what came of it in the reconcile, and how far it is.
+// account fills in the answer about one handler: its reason, and the state of its attempts.
 func (p *run) account(h *why.Handler, out Result, r progress.Handler, w Why) {
-	record := out.Jobs.Record(r, p.ledger.Entry(r))
+	record := out.Attempts.Record(r, p.progress.Entry(r))
 	if w.Reason == why.NothingDue && !record.Failed {
 		w.Reason, h.Next = p.nextOf(r)
 	}
@@ -57,10 +57,10 @@ func (p *run) account(h *why.Handler, out Result, r progress.Handler, w Why) {
 	h.Standing, h.Says = f.Standing(), why.Sentence(f)
 }
 
-// nextOf says when a handler runs by time that has nothing else to do; the time is nil for no such time.
+// nextOf returns when an idle handler runs by time; the time is nil if it does not.
 func (p *run) nextOf(r progress.Handler) (why.Reason, *time.Time) {
 	if r.AtTime() && p.Deletion == "" {
-		switch m := p.appointmentOf(p.opening.Draft, r); {
+		switch m := p.appointmentOf(p.bareDraft, r); {
 		case m.err == nil && m.at.IsZero():
 			return why.NoTime, nil
 		case m.err == nil && m.at.After(p.Now):
@@ -73,7 +73,7 @@ func (p *run) nextOf(r progress.Handler) (why.Reason, *time.Time) {
 	return why.NothingDue, nil
 }
 
-// tickOf is when a timer runs next; zero for no such time.
+// tickOf returns when a timer runs next; zero for never.
 func (p *run) tickOf(r progress.Handler) time.Time {
 	i := slices.IndexFunc(p.Rules.Timers, func(t progress.Handler) bool { return t.Handler == r.Handler })
 	if i < 0 || i >= len(p.memory.Ticks) {
@@ -82,12 +82,12 @@ func (p *run) tickOf(r progress.Handler) time.Time {
 	return p.memory.Ticks[i].Due()
 }
 
-// askedAbout is what a handler's conditions are asked about when a person asks. Nothing remembers what they read.
+// askedAbout returns the subject for explaining a handler's conditions. Its reads are not recorded.
 func (p *run) askedAbout(r progress.Handler) *dsl.Subject {
 	c := askFor(r.Handler)
 	if r.Daemon != nil {
 		c = dsl.Running
 	}
 	indexes := p.Indexes.View(p.Key, false, false)
-	return p.subject(p.opening.Draft, r, c, p.ledger.Entry(r).Try, p.family.Reader(), indexes.For(r.ID, c))
+	return p.subject(p.bareDraft, r, c, p.progress.Entry(r).Try, p.family.Reader(), indexes.For(r.ID, c))
 }

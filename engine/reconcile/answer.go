@@ -20,8 +20,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/history"
 )
 
-// Answer says of an object why its handlers ran or not, as far as that is known without a look at it: from the reconciles that are kept,
-// and from the inbox. It may be called by any goroutine.
+// Answer says why the handlers of an object ran or not, from the history and the inbox, without reading the object. It
+// is safe for concurrent use.
 func (s *Controller) Answer(key cache.ObjectName) *why.Answer {
 	out := &why.Answer{
 		Operator: s.Rules.Operator.Name, At: time.Now(), Resource: s.Rules.Resource, Kind: s.Own.Resource().Kind,
@@ -49,11 +49,11 @@ func (s *Controller) Answer(key cache.ObjectName) *why.Answer {
 	return out
 }
 
-// History are the reconciles over an object that are kept, the oldest first.
-func (s *Controller) History(key cache.ObjectName) (out []why.Pass) {
+// History returns the recorded reconciles over an object, the oldest first.
+func (s *Controller) History(key cache.ObjectName) (out []why.Reconcile) {
 	kept := s.Observer.History.Of(s.Observer.id(key))
 	for i, p := range kept {
-		one := why.Pass{
+		one := why.Reconcile{
 			At: p.At, Took: metav1.Duration{Duration: p.Took}, Woken: p.Woken, Wrote: p.Wrote, Error: p.Err, Due: moment(p.Due), More: p.More, Latest: moment(p.Latest),
 		}
 		if p.Idle != "" {
@@ -73,7 +73,7 @@ func (s *Controller) History(key cache.ObjectName) (out []why.Pass) {
 	return out
 }
 
-// stands says how an object stands by what the inbox knows.
+// stands fills in the object's health from the inbox.
 func (s *Controller) stands(key cache.ObjectName, out *why.Answer) {
 	seen, known := s.Inbox.Status(key)
 	if !known {
@@ -92,11 +92,11 @@ func (s *Controller) stands(key cache.ObjectName, out *why.Answer) {
 	}
 }
 
-// handlerIn is what the kept passes say of a handler.
-func handlerIn(kept []history.Pass, r progress.Handler, secret bool) why.Handler {
+// handlerIn returns what the recorded reconciles say about a handler.
+func handlerIn(kept []history.Reconcile, r progress.Handler, secret bool) why.Handler {
 	f := why.Facts{Handler: r.ID}
 	out := why.Handler{ID: r.ID}
-	var handled *cached.Object // by the last attempt that has ended the matter
+	var handled *cached.Object // by the last attempt with a final outcome
 	for i, p := range kept {
 		for _, a := range p.Attempts {
 			if a.Handler != r.ID {
@@ -124,9 +124,9 @@ func handlerIn(kept []history.Pass, r progress.Handler, secret bool) why.Handler
 	return out
 }
 
-// changesFrom are the changes of the object from a version to that of the last reconcile. Where the version is not known, it is the one
-// before the last.
-func changesFrom(from *cached.Object, kept []history.Pass, secret bool, wanted func(dsl.Path) bool) []why.Change {
+// changesFrom returns the changes of the object from a version to the last reconcile. If the version is unknown, it
+// begins with the one before the last.
+func changesFrom(from *cached.Object, kept []history.Reconcile, secret bool, wanted func(dsl.Path) bool) []why.Change {
 	last := kept[len(kept)-1].Version
 	if from != nil && last != nil {
 		return changes(from, last, secret, wanted)
@@ -141,8 +141,8 @@ func changesFrom(from *cached.Object, kept []history.Pass, secret bool, wanted f
 	return nil
 }
 
-// newIn are the changes that the last reconcile was the first one to see.
-func newIn(kept []history.Pass, secret bool) []why.Change {
+// newIn returns the changes that the last reconcile was the first to see.
+func newIn(kept []history.Reconcile, secret bool) []why.Change {
 	last := kept[len(kept)-1].Version
 	for i := len(kept) - 2; i >= 0 && last != nil; i-- {
 		if before := cmp.Or(kept[i].Left, kept[i].Version); before != nil {
@@ -152,7 +152,7 @@ func newIn(kept []history.Pass, secret bool) []why.Change {
 	return nil
 }
 
-// changes are those from one version to another.
+// changes returns the changes from one version to another.
 func changes(before, after *cached.Object, secret bool, wanted func(dsl.Path) bool) []why.Change {
 	from, to := before.Tree(), after.Tree()
 	if from == nil || to == nil {
@@ -161,11 +161,11 @@ func changes(before, after *cached.Object, secret bool, wanted func(dsl.Path) bo
 	return why.Changes(from.Object, to.Object, secret, wanted)
 }
 
-func runOf(p history.Pass, a history.Attempt) why.Run {
+func runOf(p history.Reconcile, a history.Attempt) why.Run {
 	return why.Run{At: p.At, Cause: a.Cause, Number: a.Number, Outcome: a.Outcome, Error: a.Err, Took: metav1.Duration{Duration: a.Took}}
 }
 
-// moment is a time for an answer; nil for zero.
+// moment returns a time for an answer; nil for zero.
 func moment(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil

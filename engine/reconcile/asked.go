@@ -11,20 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// idle notes that no reconcile over an object begins, and answers what is asked about it all the same.
+// idle notes that no reconcile begins, and answers questions of people about the object.
 func (s *Controller) idle(ctx context.Context, a arrival, w Why) {
 	s.Observer.Idle(a.key, w)
 	s.Observer.Questions.answer(a.key, func() *why.Answer { return s.look(ctx, a, w) })
 }
 
-// Account answers what is asked about an object for which nothing else is to be done now. What came up for it stays as it is.
+// Account answers questions about an object for which nothing else is due. The changes of the object stay in the inbox.
 func (s *Controller) Account(ctx context.Context, key cache.ObjectName) {
 	s.Observer.Questions.answer(key, func() *why.Answer {
 		t := s.Inbox.Peek(key)
@@ -36,13 +35,13 @@ func (s *Controller) Account(ctx context.Context, key cache.ObjectName) {
 		if err != nil || !a.exists() {
 			return s.without(key, err)
 		}
-		a.short = func(bytes int) bool { return s.Budget.Lacks(s.who(key), bytes) }
-		_, w := s.closedGate(a)
+		a.question = true
+		_, w := s.closedGate(&a)
 		return s.look(ctx, a, w)
 	})
 }
 
-// without answers about an object that cannot be read; the error says why, nil for one that is gone.
+// without answers about an object that cannot be read. Err says why; it is nil if the object is gone.
 func (s *Controller) without(key cache.ObjectName, err error) *why.Answer {
 	out := s.Answer(key)
 	if err != nil {
@@ -53,8 +52,8 @@ func (s *Controller) without(key cache.ObjectName, err error) *why.Answer {
 	return out
 }
 
-// look answers about an object as a reconcile does, and is no reconcile: no handler runs, and nothing is written or remembered. The
-// reason is why no reconcile may begin now; it is empty where one may.
+// look answers a question about an object. It takes the steps of a reconcile, but runs no handler, and neither writes
+// nor remembers anything. W is the closed gate; its reason is empty if all are open.
 func (s *Controller) look(ctx context.Context, a arrival, w Why) *why.Answer {
 	object, err := a.tree(), error(nil)
 	if object == nil && a.exists() {
@@ -72,12 +71,12 @@ func (s *Controller) look(ctx context.Context, a arrival, w Why) *why.Answer {
 		object = s.Writer.Renamer.Renamed(object)
 	}
 	object = s.asTakenOver(object, m)
-	in := Input{Key: a.key, Object: object, Version: a.version, Deletion: progress.Deletion(object, false), Now: a.now, Changes: a.changes, Asked: true}
-	p := s.open(in, m)
-	out := p.explain(p.result(p.foresee(ctx), nil))
+	in := Input{Key: a.key, Object: object, Version: a.version, Deletion: progress.Deletion(object, false), Now: a.now, Changes: a.changes}
+	p, st := s.open(in, m, opening{rules: &s.Rules.Progress})
+	out := p.explain(p.result(p.foresee(ctx, st), nil))
 	switch {
 	case w.Reason.None():
-		out.Idle = nil // what the inbox says of the last reconcile is over
+		out.Idle = nil // the inbox has the reason from the last reconcile
 	case out.Idle == nil || out.Idle.Reason != w.Reason.String():
 		out.Idle = why.IdleFor(w.Reason, w.Detail)
 	}
@@ -87,20 +86,20 @@ func (s *Controller) look(ctx context.Context, a arrival, w Why) *why.Answer {
 	return out
 }
 
-// asTakenOver returns an object as the next reconcile takes it over from an earlier version of the operator; see [Controller.takenOver].
+// asTakenOver returns an object as the next reconcile will see it after [Controller.takenOver].
 func (s *Controller) asTakenOver(o *unstructured.Unstructured, m *ObjectState) *unstructured.Unstructured {
-	if m.Ledger.Known() || !s.Writer.hasMarker(o) {
+	if m.Progress.Known() || !s.Writer.hasMarker(o) {
 		return o
 	}
-	text, err := progress.TakenOver(&s.Rules.Ledger, o, draftOf(o).Look)
+	text, err := progress.TakenOver(&s.Rules.Progress, o, draftOf(o).Look)
 	if err != nil {
 		return o // the next reconcile reports it
 	}
-	notes := map[string]any{s.Rules.Ledger.Annotation: text}
+	notes := map[string]any{s.Rules.Progress.Annotation: text}
 	return &unstructured.Unstructured{Object: plain.Patched(o.Object, map[string]any{"metadata": map[string]any{"annotations": notes}})}
 }
 
-// endsPause says how a person ends the pause of an object.
+// endsPause tells a person how to end the pause of an object.
 func (s *Controller) endsPause(o metav1.Object) string {
 	now := s.Pauses.Of(o)
 	if now == nil {
@@ -122,9 +121,9 @@ func (s *Controller) endsPause(o metav1.Object) string {
 	return "take off annotation " + key + of + " to go on"
 }
 
-// foresee finds out what handlers would do now, and runs none. It takes the steps of a reconcile, but for what these send.
-func (p *run) foresee(ctx context.Context) State {
-	st := p.opening
+// foresee computes which handlers would run now, and runs none. It takes the steps of a reconcile without their
+// requests.
+func (p *run) foresee(ctx context.Context, st State) State {
 	p.begun()
 	if ids, asked := p.retryAsked(); asked {
 		for _, r := range p.Rules.Readers {
@@ -137,7 +136,7 @@ func (p *run) foresee(ctx context.Context) State {
 		var j *Attempt
 		p.noteOutcomesRead(st, r)
 		if st, j = p.decide(ctx, st, r); j != nil {
-			st.Jobs = append(st.Jobs, j)
+			st.Attempts = append(st.Attempts, j)
 			st.Why = append(st.Why, p.forecast(st, j))
 		}
 		if p.outcomesRead != nil {
@@ -150,7 +149,7 @@ func (p *run) foresee(ctx context.Context) State {
 	return st
 }
 
-// forecast says what becomes of a job, where all gates are open.
+// forecast returns what would happen to an attempt if all gates were open.
 func (p *run) forecast(st State, j *Attempt) Why {
 	w, _ := p.early(st, j)
 	switch {
@@ -163,9 +162,9 @@ func (p *run) forecast(st State, j *Attempt) Why {
 	return w
 }
 
-// foreseeChosen asks the resource's lifecycle which handlers are to run.
+// foreseeChosen asks the resource's lifecycle which handlers would run.
 func (p *run) foreseeChosen(st State) State {
-	chosen, _ := st.Jobs.Chosen(p.Rules.Spec.Lifecycle, func(h *dsl.Handler) bool { return p.blocker(st, h) != "" }, p.Now)
+	chosen, _ := p.runnable(st).Chosen(p.Rules.Spec.Lifecycle)
 	for i, w := range st.Why {
 		runs := slices.ContainsFunc(chosen, func(r progress.Handler) bool { return r.ID == w.Handler })
 		if (w.Reason == why.ToRun || w.Reason == why.DeadlineOver) && !runs {

@@ -7,83 +7,87 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expiry"
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
-	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/cluster/events"
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
-	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// Attempted is one attempt of a handler that has ended.
-type Attempted struct {
+// Ended is one finished attempt of a handler.
+type Ended struct {
 	Handler *dsl.Handler
 	Cause   dsl.Cause
-	// Attempt counts the attempts, this one included.
+	// Attempt is the number of the attempt, from 1.
 	Attempt int
 	Took    time.Duration
-	// Err is the attempt's error, nil for none. Trouble says more of it.
+	// Err is the attempt's error, nil for none. Trouble has details of it.
 	Err     error
 	Trouble *Trouble
 }
 
-// manyAtOnce is for how many handlers a reconcile makes room at once.
+// manyAtOnce is the initial capacity for attempts.
 const manyAtOnce = 16
 
-// Trouble is what is to be known of an attempt with an error.
+// Trouble has the details of an attempt that returned an error.
 type Trouble struct {
 	// Before and After are the handler's record.
 	Before, After progress.Record
 	// Part is the error of a sub-handler that failed in the attempt, nil for none.
 	Part error
-	// Logged: one line of the log stands for all errors of this kind. Warned: the attempt has reported a warning of its own.
+	// Logged: one line of the log stands for all errors of this kind. Warned: the handler has sent a warning of its own.
 	Logged, Warned bool
 }
 
-// attempt runs a job when it is due and enters its outcome. The error is that of a reconcile that must
-// end, because the process or its leadership does.
+// attempt makes an attempt if it is due, and records its outcome. It returns an error if the process or its leadership
+// ends.
 func (p *run) attempt(ctx context.Context, st State, j *Attempt) (State, error) {
-	w, wait := p.postponed(st, j)
-	j.Barred = w.Reason == why.Blocked && p.blocksForGood(st, w.Detail)
-	if wait > 0 {
-		st.Due = st.Due.Sooner(wait, queue.Due)
-	}
-	if !w.Reason.None() {
-		st.Why = append(st.Why, w)
-		return st, nil
-	}
-	if late := j.Record.Overdue(j.Reader.Handler, time.Now()); late != nil {
-		st = p.record(st, j, late, 0)
-		st.Why = append(st.Why, Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: why.DeadlineOver})
-		p.close(st, j)
+	st, runs := p.mayRun(st, j)
+	if !runs {
 		return st, nil
 	}
 	st, err := p.ensureFinalizer(ctx, st)
 	if err != nil {
 		return st, err
 	}
-	return p.call(ctx, st, j)
+	span := transport.NewSpan(p.Host.Held)
+	return p.call(ctx, st, j, p.request(st, j, span), span)
 }
 
-// call runs a job's code.
-func (p *run) call(ctx context.Context, st State, j *Attempt) (State, error) {
+// mayRun reports whether an attempt may begin now, and notes the reason if not.
+func (p *run) mayRun(st State, j *Attempt) (State, bool) {
+	w, wait := p.postponed(st, j)
+	j.NeverRuns = w.Reason == why.Blocked && p.blocksForGood(st, w.Detail)
+	if wait > 0 {
+		st.Due = st.Due.Sooner(wait, queue.Due)
+	}
+	if !w.Reason.None() {
+		st.Why = append(st.Why, w)
+		return st, false
+	}
+	if late := j.Record.Overdue(j.Reader.Handler, time.Now()); late != nil {
+		st = p.record(st, j, late, 0)
+		st.Why = append(st.Why, Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: why.DeadlineOver})
+		p.close(st, j)
+		return st, false
+	}
+	return st, true
+}
+
+// call runs the code of an attempt's handler with a request, in the span in which the request may write.
+func (p *run) call(ctx context.Context, st State, j *Attempt, request *dsl.Request, span *transport.Span) (State, error) {
 	p.family.Claims.Run(j.Reader.ID, j.Record.Past())
 	j.Saw = st.Look.Digest(j.Reader.View)
-	span := transport.NewSpan(p.Host.Held)
-	request := p.request(st, j, span)
 	start := time.Now()
 	j.Record = j.Record.Start(j.Reader.Handler, start)
 	leave := p.Running.Enter(p.Key, j.Reader.ID)
@@ -92,13 +96,15 @@ func (p *run) call(ctx context.Context, st State, j *Attempt) (State, error) {
 	if code.Machine != nil {
 		code = p.Machines.Code(j, p.memory, p.Gone, p.resolve)
 	}
-	err := attempt.Run(expiry.Restoring(discreet(ctx, j.Reader), j.Reader.Restores()), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), span)
+	traced := p.startSpan(ctx, j)
+	err := attempt.Run(expiry.Restoring(discreet(traced, j.Reader), j.Reader.Restores()), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), span)
+	p.endSpan(traced, err)
 	request.Broke(err)
 	leave()
 	if ctx.Err() != nil {
 		return st, ctx.Err()
 	}
-	if span.Lost() || !p.Host.Held(ctx) { // the handler may have failed for that alone
+	if span.Lost() || !p.Host.Held(ctx) { // the loss of leadership may be why the handler failed
 		return st, fmt.Errorf("running handler %s: %w", j.Reader.ID, transport.ErrNotLeading)
 	}
 	p.Machines.Did(j, p.memory)
@@ -108,7 +114,7 @@ func (p *run) call(ctx context.Context, st State, j *Attempt) (State, error) {
 	return p.outcome(ctx, st, j, request, &parts, err, time.Since(start))
 }
 
-// outcome takes what a job's code has left behind: what it wants of its object, and its error.
+// outcome merges the handler's patch into the draft, and records its error.
 func (p *run) outcome(ctx context.Context, st State, j *Attempt, request *dsl.Request, parts *attempt.Subhandlers, err error, took time.Duration) (State, error) {
 	counts := !attempt.Void(err) || parts.Sound || request.Patch.Finished
 	if counts {
@@ -122,10 +128,10 @@ func (p *run) outcome(ctx context.Context, st State, j *Attempt, request *dsl.Re
 			j.Record.Step, j.Record.Parts = request.Step, parts.Known
 		}
 	}
-	if counts && p.memory.Refused[j.Reader.ID] && !p.Gone {
-		var refused error
-		if st, refused = p.dryRun(ctx, st, j); refused != nil {
-			return p.fault(ctx, st, j, refused)
+	if counts && p.memory.Rejected[j.Reader.ID] {
+		var rejected error
+		if st, rejected = p.dryRun(ctx, st, j); rejected != nil {
+			return p.fault(ctx, st, j, rejected)
 		}
 	}
 	p.family.Claims.Ran(j.Reader.ID, err == nil)
@@ -134,11 +140,25 @@ func (p *run) outcome(ctx context.Context, st State, j *Attempt, request *dsl.Re
 	return st, nil
 }
 
-// ensureFinalizer adds the finalizer before the first handler of an object runs. When no handler is due, the
-// finalizer goes along with the reconcile's write.
+// startSpan begins the span of an attempt, if there is a tracer.
+func (p *run) startSpan(ctx context.Context, j *Attempt) context.Context {
+	if p.Tracer == nil {
+		return ctx
+	}
+	return p.Tracer.Start(ctx, "handler "+j.Reader.ID, "handler", j.Reader.ID, "cause", string(j.Cause), "attempt", strconv.Itoa(j.Record.Attempts+1))
+}
+
+func (p *run) endSpan(ctx context.Context, err error) {
+	if p.Tracer != nil {
+		p.Tracer.End(ctx, err)
+	}
+}
+
+// ensureFinalizer adds the finalizer before the first handler of an object runs. If no handler runs, the reconcile's own
+// write adds it.
 func (p *run) ensureFinalizer(ctx context.Context, st State) (State, error) {
 	there := slices.Contains(p.family.Base().GetFinalizers(), p.Rules.Finalizer)
-	if there || p.resourceWide() || p.Gone || p.Deletion != "" || !p.wantsFinalizer(st.Draft) {
+	if there || p.Deletion != "" || !p.wantsFinalizer(st.Draft) {
 		return st, nil
 	}
 	marks := patch.Marks{Finalizer: p.Rules.Finalizer, Earlier: p.Rules.Earlier, Add: true}
@@ -149,13 +169,13 @@ func (p *run) ensureFinalizer(ctx context.Context, st State) (State, error) {
 	return st, err
 }
 
-// merge lays what a handler wants on the object as those after it see it. It returns what is wrong with that, and the error
-// of a reconcile that must end.
+// merge applies a handler's patch to the draft, so that later handlers see it. Wrong is an error in the patch, which
+// fails the attempt. Ends is an error that ends the reconcile.
 func (p *run) merge(ctx context.Context, st State, j *Attempt, wants *dsl.Patch) (next State, wrong, ends error) {
 	j.Offers = len(wants.Offered) > 0
 	set := st.Explicit
 	if j.Machine != nil {
-		set = nil // of Ready, the last of several machines knows what all before it have come to
+		set = nil // the last of several machines computes Ready with the results of the others
 	}
 	st.Explicit = append(slices.Clip(st.Explicit), wants.Conditions...)
 	wants, err := p.offered(ctx, wants, set)
@@ -164,14 +184,14 @@ func (p *run) merge(ctx context.Context, st State, j *Attempt, wants *dsl.Patch)
 	}
 	made, wrong := p.resolve(st.Current, j, wants)
 	if j.Wants = wants; wrong != nil || made.Empty() {
-		j.Wants = made // transformations that fail, or have nothing to do, do not run again
+		j.Wants = made // do not run transformations again that fail or change nothing
 	}
 	st.Draft = st.With(made, p.generation(), p.Now)
 	return st, wrong, nil
 }
 
-// offered returns what a handler wants, with the conditions that it offers where the object has conditions and no handler has
-// set these, and without retiring conditions that others set.
+// offered returns the handler's patch with its offered conditions, if the resource has conditions and no handler has set
+// them. It drops the removal of conditions that others set.
 func (p *run) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
 	var err error
 	if len(wants.Offered)+len(wants.Conditions) > 0 {
@@ -183,25 +203,25 @@ func (p *run) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condit
 	return wants, err
 }
 
-// record enters the outcome of an attempt into its job.
+// record records the end of an attempt.
 func (p *run) record(st State, j *Attempt, err error, took time.Duration) State {
 	j.Ran = true
 	before, now := j.Record, time.Now()
-	j.Record = attempt.Note(j.Reader.Handler, before, err, now, p.namespace(err), p.Host.Unreached)
+	j.Record = attempt.Note(j.Reader.Handler, before, err, now, attempt.Home(p.Object), p.Host.Unreached)
 	st = p.slow(st, j, before, now)
-	done := Attempted{Handler: j.Reader.Handler, Cause: j.Cause, Attempt: before.Attempts + 1, Took: took, Err: err}
+	done := Ended{Handler: j.Reader.Handler, Cause: j.Cause, Attempt: before.Attempts + 1, Took: took, Err: err}
 	if err != nil {
 		done.Trouble = &Trouble{Before: before, After: j.Record, Part: j.Failed, Logged: p.Host.Logged(err), Warned: j.Warned}
 		if _, waits := attempt.Waits(err); waits {
 			j.Logged = done.Trouble.Logged
 		}
 	}
-	if st.Attempts == nil {
-		st.Attempts = make([]Attempted, 0, min(len(p.Rules.Readers), manyAtOnce))
+	if st.Ended == nil {
+		st.Ended = make([]Ended, 0, min(len(p.Rules.Readers), manyAtOnce))
 	}
-	st.Attempts = append(st.Attempts, done)
+	st.Ended = append(st.Ended, done)
 	if j.Failed != nil {
-		err = j.Failed // which may be for lack of a right
+		err = j.Failed // the sub-handler may lack a right
 	}
 	p.Host.Refused(p.Key, j.Reader.ID, err)
 	if wait := j.Record.Waits(time.Now()); !j.Record.Done {
@@ -210,8 +230,8 @@ func (p *run) record(st State, j *Attempt, err error, took time.Duration) State 
 	return st
 }
 
-// close enters the outcome of a job into the progress. Its handler has seen the object as it was before it
-// ran, and what it changes itself is no change for it; for others that look there it is.
+// close merges the outcome of an attempt into the progress. The handler's own changes are no trigger for it, but they
+// are for other handlers that look at them.
 func (p *run) close(st State, j *Attempt) {
 	j.Left = st.Look.Digest(j.Reader.View)
 	var kept map[string]any
@@ -223,17 +243,17 @@ func (p *run) close(st State, j *Attempt) {
 	if j.Record.Done && j.Cause == dsl.Timer {
 		e = e.RanFor(j.At)
 	}
-	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Left, kept))
+	p.progress.Put(j.Reader, e.End(j.Reader.View, j.Left, kept))
 	if j.Record.Done && !j.Record.Failed {
-		p.ledger.RetryAfter(j.Reader)
+		p.progress.RetryAfter(j.Reader)
 	}
 }
 
-// void takes back what a handler did, as far as the progress knows: it runs again.
-func (p *run) void(j *Attempt) { p.ledger.Put(j.Reader, j.Void()) }
+// void drops the outcome of an attempt from the progress, so that the handler runs again.
+func (p *run) void(j *Attempt) { p.progress.Put(j.Reader, j.Void()) }
 
-// blocker names the first handler that this one comes after and that is not through yet, may have something to do, or failed for
-// good: this one has no outcome then. It is empty where none blocks it.
+// blocker returns the first handler in this one's `after` that is not through, may still be due, or failed for good. It
+// is empty if no handler blocks this one.
 func (p *run) blocker(st State, h *dsl.Handler) string {
 	if len(h.After) == 0 {
 		return ""
@@ -246,40 +266,32 @@ func (p *run) blocker(st State, h *dsl.Handler) string {
 	return ""
 }
 
-// namespace returns the namespace whose end would end the handlers of the object. It is empty where there is no error, and for a run
-// over the resource as a whole.
-func (p *run) namespace(err error) string {
-	if err == nil || p.resourceWide() {
-		return ""
-	}
-	return attempt.Home(p.Object)
-}
-
-// blocksForGood reports whether what comes after a handler runs no more: the handler has failed for good, and lets the object go.
+// blocksForGood reports whether handlers after this one never run: it has failed for good in a deletion, and does not
+// hold the object.
 func (p *run) blocksForGood(st State, handler string) bool {
 	return p.Deletion != "" && slices.ContainsFunc(p.Rules.Readers, func(r progress.Handler) bool {
 		if r.ID != handler {
 			return false
 		}
-		e, j := p.ledger.Entry(r), st.Jobs.Of(r)
-		return j != nil && j.Barred || e.DeleteDone(p.Deletion) && e.Try.Failed && (r.Release || e.Try.Ended)
+		e, j := p.progress.Entry(r), st.Attempts.Of(r)
+		return j != nil && j.NeverRuns || e.DeleteDone(p.Deletion) && e.Try.Failed && (r.Release || e.Try.Ended)
 	})
 }
 
 // blocks reports whether handlers that come after this one have to wait.
 func (p *run) blocks(st State, r progress.Handler) bool {
-	if j := st.Jobs.Of(r); j != nil {
+	if j := st.Attempts.Of(r); j != nil {
 		return !j.Through()
 	}
 	if p.filters.WasDue(r.ID) || st.isOutcomeMissing(r) {
 		return true
 	}
-	e := p.ledger.Entry(r)
+	e := p.progress.Entry(r)
 	failed := e.FailedFor != "" && p.Deletion == "" || p.Deletion != "" && e.DeleteDone(p.Deletion) && e.Try.Failed
 	return failed && p.askFilters(st.Draft, r, askFor(r.Handler)).Keeps()
 }
 
-// postponed says why a job does not run in this reconcile. The reason is empty where it runs.
+// postponed returns why an attempt does not run in this reconcile. The reason is empty if it runs.
 func (p *run) postponed(st State, j *Attempt) (w Why, wait time.Duration) {
 	if now := p.paused(); now != nil {
 		return Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: why.Paused, Detail: now.String()}, 0
@@ -287,7 +299,8 @@ func (p *run) postponed(st State, j *Attempt) (w Why, wait time.Duration) {
 	return p.early(st, j)
 }
 
-// early says why a job may not run yet: its time has not come, or it is blocked. The reason is empty where it may.
+// early returns why an attempt may not run yet: its time has not come, or a handler blocks it. The reason is empty if it
+// may run.
 func (p *run) early(st State, j *Attempt) (w Why, wait time.Duration) {
 	w = Why{Handler: j.Reader.ID, Cause: j.Cause}
 	if wait := j.Record.Waits(p.Now); wait > 0 {
@@ -300,7 +313,7 @@ func (p *run) early(st State, j *Attempt) (w Why, wait time.Duration) {
 	return w, 0
 }
 
-// paused returns the pause that has begun during the reconcile, or nil.
+// paused returns a pause that began during the reconcile, or nil.
 func (p *run) paused() *pause.Pause {
 	if now := p.Pauses.Around(p.Key.Namespace, p.Deletion != ""); now != nil {
 		return now
@@ -310,80 +323,3 @@ func (p *run) paused() *pause.Pause {
 	}
 	return nil
 }
-
-// subject is what a handler and its filters are asked about in this reconcile, with the object as the draft has it.
-func (p *run) subject(d Draft, r progress.Handler, c dsl.Cause, try progress.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
-	out := &dsl.Subject{
-		Object: dsl.Shown(d.Current, r.Sees), Kept: r.Sees, Prefix: p.Rules.Prefix, Handler: r.ID, Cause: c, Attempt: try.Attempts + 1, Made: p.Rules.Spec.Makes, Now: p.Now,
-		Log:      p.logOf(p.Input, attempt.About{Handler: r.ID, Cause: c, Attempt: try.Attempts + 1}),
-		Children: children, Related: p.related, Indexes: indexes, Outcomes: d.Look.Outcomes(), Secrets: r.Secrets,
-	}
-	if out.Kept == nil && !p.resourceWide() {
-		out.Kept = p.Rules.Spec.Kept()
-	}
-	if c == dsl.Event {
-		out.Event = p.memory.Event
-	}
-	if c != dsl.Create && !p.resourceWide() {
-		attempt.Recall(out, r, p.ledger.Old(r, d.Look), d.Look)
-	}
-	return out
-}
-
-// request is what a handler gets for an attempt, which may write in the span.
-func (p *run) request(st State, j *Attempt, span *transport.Span) *dsl.Request {
-	var children dsl.Children
-	if p.resourceWide() {
-		children = apply.None(errNoObject)
-	} else {
-		children = p.family.For(span, collision.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Number: len(st.Jobs)}, &snapshot{p, st, j})
-	}
-	targets := apply.NoTargets(errNoObject)
-	if !p.resourceWide() {
-		targets = p.family.Targets(span, j.Reader.ID)
-	}
-	request := &dsl.Request{
-		Subject: *p.subject(st.Draft, j.Reader, j.Cause, j.Record, children, p.indexes.For(j.Reader.ID, "")), Children: children, Targets: targets,
-		Step: j.Record.Step, Patch: dsl.NewPatch(), Client: p.Others.For(span, others{p, j.Reader.ID}),
-		Memo: p.memory.Kept(), OperatorMemo: p.Memo,
-	}
-	if p.resourceWide() {
-		p.withoutObject(request, span)
-	} else {
-		request.Events = p.Observer.Events.Reporter(p.Object, j.Reader.ID, reporting{span})
-	}
-	return request
-}
-
-// others notes what a handler writes with its client to objects that are not its children.
-type others struct {
-	pass    *run
-	handler string
-}
-
-// Wrote notes a write.
-func (o others) Wrote(deed apply.Deed, gvr schema.GroupVersionResource, written *unstructured.Unstructured) {
-	o.pass.family.WroteOther(o.handler, deed, gvr, written)
-}
-
-// Deleted notes a deletion.
-func (o others) Deleted(kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
-	if key == o.pass.Key && gvr == o.pass.Own.Resource().GVR {
-		o.pass.deleted.Store(true)
-	}
-	o.pass.family.DeletedOther(o.handler, kind, gvr, key)
-}
-
-// discreet returns the context for what handlers write: answers of the API server are not quoted where one of them may read Secrets.
-func discreet(ctx context.Context, readers ...progress.Handler) context.Context {
-	if slices.ContainsFunc(readers, func(r progress.Handler) bool { return r.Secrets.Read }) {
-		return dsl.Discreetly(ctx)
-	}
-	return ctx
-}
-
-// reporting is an attempt for its Events: when the process does not lead any more, it is over.
-type reporting struct{ *transport.Span }
-
-// Over reports whether the attempt may send no more Events.
-func (r reporting) Over() bool { return r.Span.Over() || r.Lost() }

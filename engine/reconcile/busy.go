@@ -19,27 +19,28 @@ import (
 )
 
 const (
-	// long is how long a reconcile runs before the log and the checks name it: a request without an answer has
-	// ended by then, or is about to.
+	// long is how long a reconcile runs before the log and the checks name it. A request without an answer has ended by
+	// then, or is about to.
 	long = time.Minute
-	// pauseMost is the longest pause between two lines of the log about one reconcile; the pauses double.
+	// pauseMost is the longest pause between two log lines about one reconcile. The pauses double.
 	pauseMost = time.Hour
 	// named is how many reconciles a check names, the longest ones.
 	named = 5
 )
 
-// Running are those of a resource that run at this moment, and the handlers within them. A reconcile holds a worker
-// and its object's changes, so the log and the checks name one that does not end.
+// Running are the reconciles of a resource that run now, and their handlers. A reconcile holds a worker and its object's
+// changes, so the log and the checks name one that does not end.
 type Running struct {
 	log logr.Logger
 
 	mu  sync.Mutex
 	now map[cache.ObjectName]*ongoing
-	// timer looks for long passes. There is one for all, and none while nothing runs.
+	// timer looks for long reconciles. There is one for all, and none while nothing runs.
 	timer *time.Timer
 }
 
-// NewRunning returns an empty set of reconciles. The log names each reconcile that runs for a minute, and again after pauses that double.
+// NewRunning returns an empty set of reconciles. The log names each reconcile that runs for a minute, and again after
+// pauses that double.
 func NewRunning(log logr.Logger) *Running {
 	return &Running{log: log, now: map[cache.ObjectName]*ongoing{}}
 }
@@ -47,14 +48,14 @@ func NewRunning(log logr.Logger) *Running {
 // ongoing is one reconcile.
 type ongoing struct {
 	begun time.Time
-	// handler runs within the reconcile since entered; it is empty when none does.
+	// handler runs within the reconcile since entered; empty if none does.
 	handler string
 	entered time.Time
 	// next is when the log names the reconcile next.
 	next time.Time
 }
 
-// Begin notes that a reconcile over the key runs, and returns what notes its end. A key has one reconcile at a
+// Begin notes that a reconcile over the key runs. The returned function notes its end. A key has one reconcile at a
 // time.
 func (p *Running) Begin(key cache.ObjectName) (end func()) {
 	p.mu.Lock()
@@ -71,7 +72,7 @@ func (p *Running) Begin(key cache.ObjectName) (end func()) {
 	}
 }
 
-// Enter notes that a handler runs within the key's reconcile, and returns what notes its end. A reconcile has one
+// Enter notes that a handler runs within the key's reconcile. The returned function notes its end. A reconcile has one
 // handler at a time.
 func (p *Running) Enter(key cache.ObjectName, handler string) (leave func()) {
 	set := func(handler string) {
@@ -85,7 +86,8 @@ func (p *Running) Enter(key cache.ObjectName, handler string) (leave func()) {
 	return func() { set("") }
 }
 
-// look logs the reconciles that have run for long. It runs again while any reconcile runs, early enough for one that begins meanwhile.
+// look logs the reconciles that have run for long. It runs again while any reconcile runs, in time for a reconcile that
+// begins meanwhile.
 func (p *Running) look() {
 	late := map[cache.ObjectName]ongoing{}
 	p.mu.Lock()
@@ -109,7 +111,7 @@ func (p *Running) look() {
 	}
 }
 
-// List names what runs, handlers with their objects, sorted.
+// List returns the names of running handlers with their objects, sorted.
 func (p *Running) List() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,12 +126,12 @@ func (p *Running) List() []string {
 // Run is a reconcile that runs.
 type Run struct {
 	Begun time.Time
-	// Handler runs within it since a time; empty where none does.
+	// Handler is the running handler, since Entered; empty if none runs.
 	Handler string
 	Entered time.Time
 }
 
-// Of returns the reconcile that runs over a key at this moment, if one does.
+// Of returns the reconcile that runs over a key, if one does.
 func (p *Running) Of(key cache.ObjectName) (r Run, runs bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +142,7 @@ func (p *Running) Of(key cache.ObjectName) (r Run, runs bool) {
 	return r, runs
 }
 
-// Long names the reconciles that have run for long, the longest first. It is empty when no reconcile has.
+// Long names the reconciles that have run for long, the longest first. It is empty for none.
 func (p *Running) Long() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +161,7 @@ func (p *Running) Long() string {
 	return strings.Join(out, "; ")
 }
 
-// of names what runs.
+// of names the handler or reconcile.
 func (one *ongoing) of(key cache.ObjectName) string {
 	if one.handler == "" {
 		return "reconcile of " + key.String()

@@ -13,11 +13,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// Chosen are the handlers that run in a reconcile at a time by a resource's lifecycle, of those that are due and not blocked. The
-// error is its panic; the first one runs then.
-func (js Attempts) Chosen(lifecycle dsl.Lifecycle, blocked func(*dsl.Handler) bool, now time.Time) (out []progress.Handler, err error) {
+// Chosen returns the handlers that the resource's lifecycle chooses among attempts that could run. If the lifecycle
+// panics, it returns the first one and the error.
+func (js Attempts) Chosen(lifecycle dsl.Lifecycle) (out []progress.Handler, err error) {
 	var due []dsl.Due
-	for _, j := range js.waiting(blocked, now) {
+	for _, j := range js {
 		due = append(due, dsl.Due{Handler: j.Reader.Handler, Cause: j.Cause, Attempt: j.Record.Attempts + 1})
 	}
 	if len(due) == 0 {
@@ -32,12 +32,12 @@ func (js Attempts) Chosen(lifecycle dsl.Lifecycle, blocked func(*dsl.Handler) bo
 		}
 	}
 	if len(out) == 0 {
-		out = []progress.Handler{js.waiting(blocked, now)[0].Reader}
+		out = []progress.Handler{js[0].Reader}
 	}
 	return out, err
 }
 
-// choose asks a lifecycle, which is others' code.
+// choose calls a lifecycle, which is the author's code.
 func choose(lifecycle dsl.Lifecycle, due []dsl.Due) (out []dsl.Due, err error) {
 	if broke := guard.Call("lifecycle", func() { out = lifecycle(slices.Clone(due)) }); broke != nil {
 		return nil, fmt.Errorf("choosing handlers: %w", broke)
@@ -45,28 +45,27 @@ func choose(lifecycle dsl.Lifecycle, due []dsl.Due) (out []dsl.Due, err error) {
 	return out, nil
 }
 
-// waiting are the jobs that could run at a time and have not.
-func (js Attempts) waiting(blocked func(*dsl.Handler) bool, now time.Time) (out Attempts) {
-	for _, j := range js {
-		if !j.Ran && !j.Record.Done && j.Record.Waits(now) <= 0 && !blocked(j.Reader.Handler) {
+// runnable returns the attempts that could run now and have not.
+func (p *run) runnable(st State) (out Attempts) {
+	for _, j := range st.Attempts {
+		if !j.Ran && !j.Record.Done && j.Record.Waits(p.Now) <= 0 && p.blocker(st, j.Reader.Handler) == "" {
 			out = append(out, j)
 		}
 	}
 	return out
 }
 
-// notRun reports whether there are handlers that could run at a time and were not chosen. If there are none, wait is the
-// shortest time until a handler is to run; zero if no handler is.
-func (js Attempts) notRun(blocked func(*dsl.Handler) bool, now time.Time) (wait time.Duration, some bool) {
+// backoff returns the shortest back-off of an attempt; zero for none.
+func (js Attempts) backoff(now time.Time) (wait time.Duration) {
 	for _, j := range js {
 		if w := j.Record.Waits(now); w > 0 && !j.Record.Done && (wait == 0 || w < wait) {
 			wait = w
 		}
 	}
-	return wait, len(js.waiting(blocked, now)) > 0
+	return wait
 }
 
-// Replace puts a job, nil for none, in the place of that of a handler.
+// Replace replaces a handler's attempt; nil removes it.
 func (js Attempts) Replace(r progress.Handler, now *Attempt) Attempts {
 	i := slices.IndexFunc(js, func(j *Attempt) bool { return j.Reader.Handler == r.Handler })
 	if now == nil {

@@ -27,16 +27,16 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
 )
 
-// ClientSettings are what the clients of one operator have in common. All fields are required.
+// ClientSettings are the common settings of one operator's clients. All fields are required.
 type ClientSettings struct {
-	// Manager is the field manager of what is written.
+	// Manager is the field manager of writes.
 	Manager string
-	// Renamer moves what earlier names of the operator have applied.
+	// Renamer takes over fields that earlier names of the operator have applied.
 	Renamer *patch.Renamer
-	// Renewer renews what the operator has applied in versions that their CRDs have dropped.
+	// Renewer renews fields that the operator has applied in versions that their CRDs have dropped.
 	Renewer *apply.Renewer
 	Catalog *discovery.Catalog
-	// Clients reaches resources on the server, and Feeds have the caches of those that the operator watches.
+	// Clients reaches resources on the server. Feeds has the caches of the resources that the operator watches.
 	Clients Clients
 	Feeds   *source.Factory
 }
@@ -44,19 +44,19 @@ type ClientSettings struct {
 // Noter notes what a client writes.
 type Noter interface {
 	// Wrote notes a write.
-	Wrote(apply.Deed, schema.GroupVersionResource, *unstructured.Unstructured)
+	Wrote(apply.Operation, schema.GroupVersionResource, *unstructured.Unstructured)
 	// Deleted notes the deletion of an object of a kind.
 	Deleted(kind string, gvr schema.GroupVersionResource, key cache.ObjectName)
 }
 
-// client is that of one attempt of a handler, which writes in the span.
+// client is the client of one attempt of a handler, which writes in the span.
 type client struct {
 	*ClientSettings
 	span  *transport.Span
 	noter Noter
 }
 
-// For returns a client that writes in a span, and whose writes are noted.
+// For returns a client that writes in a span, and reports its writes to a noter.
 func (s *ClientSettings) For(span *transport.Span, noter Noter) dsl.Client {
 	return &client{s, span, noter}
 }
@@ -67,11 +67,11 @@ func (s *ClientSettings) Unnoted(span *transport.Span) dsl.Client { return s.For
 // unnoted notes nothing.
 type unnoted struct{}
 
-func (unnoted) Wrote(apply.Deed, schema.GroupVersionResource, *unstructured.Unstructured) {}
+func (unnoted) Wrote(apply.Operation, schema.GroupVersionResource, *unstructured.Unstructured) {}
 
 func (unnoted) Deleted(string, schema.GroupVersionResource, cache.ObjectName) {}
 
-// Get returns one object, from the cache where the operator watches it.
+// Get returns one object, from the cache if the operator watches it.
 func (c *client) Get(ctx context.Context, resource, namespace, name string) (*unstructured.Unstructured, error) {
 	ctx, done := c.span.Read(ctx)
 	defer done()
@@ -81,7 +81,7 @@ func (c *client) Get(ctx context.Context, resource, namespace, name string) (*un
 	}
 	key := cache.ObjectName{Namespace: namespace, Name: name}
 	if f := c.Feeds.Whole(served.GVR, namespace); f != nil {
-		// What is missing here may lie outside what is watched, so only a hit answers.
+		// Only a hit answers: an object that the cache lacks may be outside of the watch.
 		if o, found := f.Get(key); found {
 			return o.Tree(), nil
 		}
@@ -89,7 +89,7 @@ func (c *client) Get(ctx context.Context, resource, namespace, name string) (*un
 	return c.Clients.Client(served.GVR, namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// List returns objects, from the cache where the operator watches them.
+// List returns objects, from the cache if the operator watches them.
 func (c *client) List(ctx context.Context, resource, namespace, selector string) ([]*unstructured.Unstructured, error) {
 	ctx, done := c.span.Read(ctx)
 	defer done()
@@ -123,29 +123,28 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 	return out, nil
 }
 
-// Apply makes an object as desired says.
+// Apply applies an object by server-side apply.
 func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
 	return c.send(ctx, apply.Applied, desired, func(ctx context.Context, to dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if err := expiry.Check(ctx, u); err != nil {
 			return nil, fmt.Errorf("applying %s %s: %w", u.GetKind(), cache.MetaObjectToName(u), err)
 		}
-		apply := func() (*unstructured.Unstructured, error) {
-			return to.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: c.Manager, Force: true})
+		how := metav1.ApplyOptions{FieldManager: c.Manager, Force: true}
+		result, err := to.Apply(ctx, u.GetName(), u, how)
+		renewed, err := c.Renewer.RenewRejected(ctx, to, u.GetName(), u.GetUID(), err)
+		if renewed != nil {
+			result, err = to.Apply(ctx, u.GetName(), u, how)
 		}
-		var result *unstructured.Unstructured
-		err := c.Renewer.Do(ctx, to, u.GetName(), u.GetUID(), func(*unstructured.Unstructured) (err error) {
-			result, err = apply()
-			return err
-		})
 		if err != nil || !c.Renamer.Joins(result) {
 			return result, err
 		}
-		// Fields that only an earlier name of the operator has applied become this name's, so the next apply drops them.
-		moved, err := c.Renamer.Move(ctx, patch.Target{Client: to, Object: result}, func(*unstructured.Unstructured) {})
-		if err != nil || moved == nil {
+		// Fields that only an earlier name of the operator has applied become this name's, so that the next apply drops
+		// them.
+		moved, err := c.Renamer.Move(ctx, patch.Target{Client: to, Object: result})
+		if err != nil || moved.Object == nil {
 			return result, err
 		}
-		return apply()
+		return to.Apply(ctx, u.GetName(), u, how)
 	})
 }
 
@@ -192,7 +191,7 @@ func (c *client) DeleteObject(ctx context.Context, object *unstructured.Unstruct
 	})
 }
 
-// remove deletes what has the key, of the resource that is found.
+// remove deletes the object with the key, of the resource that find returns.
 func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID, find func(context.Context) (discovery.Resource, error)) error {
 	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
@@ -215,8 +214,8 @@ func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID
 	return err
 }
 
-// send reads a whole object, finds its resource, writes it and notes the write.
-func (c *client) send(ctx context.Context, deed apply.Deed, object any, write func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+// send decodes a whole object, finds its resource, writes it and notes the write.
+func (c *client) send(ctx context.Context, operation apply.Operation, object any, write func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
 	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
 		return nil, err
@@ -235,7 +234,7 @@ func (c *client) send(ctx context.Context, deed apply.Deed, object any, write fu
 	}
 	result, err := write(ctx, c.Clients.Client(served.GVR, plain.GetNamespace()), plain)
 	if err == nil {
-		c.noter.Wrote(deed, served.GVR, result)
+		c.noter.Wrote(operation, served.GVR, result)
 	}
 	return result, err
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// Clock are an object's timers in one reconcile.
+// Clock has an object's timers in one reconcile.
 type Clock struct {
-	// Handlers are the timer handlers of the resource, Now is the time of the reconcile.
+	// Handlers are the timer handlers of the resource. Now is the time of the reconcile.
 	Handlers []progress.Handler
 	Now      time.Time
-	// Ticks are those of the handlers, as the reconcile leaves them; nil where there are none.
+	// Ticks are the handlers' next runs; nil without timers.
 	Ticks []Tick
 }
 
-// startClock returns the object's timers as they are for this reconcile. They are kept only when the reconcile is remembered: the ticks
-// of one that failed are there for the next. A timer with idle that has failed and waits for its next attempt waits for
-// the object to come to rest instead, when that has changed.
+// startClock returns the object's timers for this reconcile. The ticks are kept only when the reconcile is remembered;
+// after a failure the next one begins with the old ticks. If the object has changed, a failed timer with idle waits for
+// idleness in place of its retry.
 func (p *run) startClock(d Draft) *Clock {
 	handlers := p.Rules.Timers
 	c := &Clock{Handlers: handlers, Now: p.Now, Ticks: slices.Clone(p.memory.Ticks)}
@@ -41,16 +41,15 @@ func (p *run) startClock(d Draft) *Clock {
 		}
 		var changed bool
 		c.Ticks[i], changed = c.Ticks[i].Look(h.Timing, d.Look.Digest(h.View), p.Now)
-		if e := p.ledger.Entry(h); changed && e.Try.Cause == dsl.Timer {
+		if e := p.progress.Entry(h); changed && e.Try.Cause == dsl.Timer {
 			e.Try = progress.Record{}
-			p.ledger.Put(h, e)
+			p.progress.Put(h, e)
 		}
 	}
 	return c
 }
 
-// firstTickOf returns the first run of a timer. Fresh: its object is new. About returns the subject of a
-// computed delay.
+// firstTickOf returns the first run of a timer. Fresh: its object is new. About returns the subject of a computed delay.
 func firstTickOf(h *dsl.Handler, now time.Time, fresh bool, about func() *dsl.Subject) Tick {
 	if h.Delay == nil {
 		return firstTick(h.Timing, now, fresh)
@@ -58,7 +57,7 @@ func firstTickOf(h *dsl.Handler, now time.Time, fresh bool, about func() *dsl.Su
 	return delayedTick(h.Timing, now, attempt.Delay(h.Delay, about))
 }
 
-// Fires reports whether a timer handler's time has come.
+// Fires reports whether a timer handler is due.
 func (c *Clock) Fires(h progress.Handler) bool {
 	if c == nil {
 		return false
@@ -76,15 +75,15 @@ func (c *Clock) Ran(h progress.Handler) bool {
 	return i >= 0 && c.Ticks[i].Ran
 }
 
-// Wind sets the timers for the next reconcile, when the handlers with something to do have run and left the object as look
-// shows it. It returns the time of the earliest, zero where none has one.
-func (c *Clock) Wind(jobs Attempts, look *progress.Look, now time.Time) (due time.Time) {
+// ScheduleNext sets the timers for the next reconcile, after the handlers have run. Look is the object after their changes. It
+// returns the time of the earliest, zero for none.
+func (c *Clock) ScheduleNext(attempts Attempts, look *progress.Look, now time.Time) (due time.Time) {
 	if c == nil {
 		return due
 	}
 	for i, h := range c.Handlers {
 		k, ran := c.Ticks[i], c.Ticks[i].Ran
-		switch j := jobs.Of(h); {
+		switch j := attempts.Of(h); {
 		case j != nil && j.Ran && j.Cause == dsl.Timer && j.Record.Done:
 			k = tickAfter(k, h.Timing, c.Now, now)
 			ran = true
@@ -93,7 +92,7 @@ func (c *Clock) Wind(jobs Attempts, look *progress.Look, now time.Time) (due tim
 		case k.Passed(c.Now):
 			k = k.Skip(h.Timing, now)
 		}
-		if j := jobs.Of(h); j != nil && j.Asks() {
+		if j := attempts.Of(h); j != nil && j.Asks() {
 			k = k.Own(look.Digest(h.View))
 		}
 		if at := k.Due(); !at.IsZero() && (due.IsZero() || at.Before(due)) {
@@ -105,7 +104,7 @@ func (c *Clock) Wind(jobs Attempts, look *progress.Look, now time.Time) (due tim
 	return due
 }
 
-// tickAfter returns the run that follows one that has come to its end in a reconcile that began at a time.
+// tickAfter returns the run after one that ended in a reconcile that began at a time.
 func tickAfter(k Tick, t *dsl.Timing, began, now time.Time) Tick {
 	if k.Passed(began) {
 		k = k.Next(t, now)
@@ -113,19 +112,18 @@ func tickAfter(k Tick, t *dsl.Timing, began, now time.Time) Tick {
 	return k.Ended(t, now)
 }
 
-// unkeptLook is how long it is until a handler is run again that asked for it at once, when the server has not kept what
-// it wanted.
+// unkeptLook is the wait of a handler that asked to run at once, if the server has not kept its changes.
 const unkeptLook = time.Minute
 
-// Times are those of a reconcile.
+// Times are when a reconcile began and ended.
 type Times struct{ Began, Ended time.Time }
 
-// alarmAgain returns the times at which handlers asked to run again, at the end of a reconcile with these jobs. Earlier times of
-// handlers that have not run since are kept. Unkept: the server did not keep what was written, so what is asked for at once would turn round
-// and round.
-func alarmAgain(before *Alarm, jobs Attempts, at Times, unkept bool) *Alarm {
+// alarmAgain returns when handlers run again at their own request, after a reconcile with these attempts. Alarms of
+// handlers that did not run are kept. Unkept: the server did not keep the written changes, so running at once would
+// loop.
+func alarmAgain(before *Alarm, attempts Attempts, at Times, unkept bool) *Alarm {
 	out := before.Pending(at.Began)
-	for _, j := range jobs {
+	for _, j := range attempts {
 		if !j.Ran {
 			continue
 		}
@@ -133,22 +131,22 @@ func alarmAgain(before *Alarm, jobs Attempts, at Times, unkept bool) *Alarm {
 			continue
 		}
 		after := *j.Again
-		if j.Refused || unkept && j.Asks() {
+		if j.Rejected || unkept && j.Asks() {
 			after = max(after, unkeptLook)
 		}
 		out = out.With(j.Reader.ID, after, at.Ended)
-		out.soon = out.soon || j.Slowed // the time is not its own: what it writes counts as that of a loop
+		out.soon = out.soon || j.Slowed // the engine chose the time, so its writes count as those of a loop
 	}
 	return out
 }
 
-// scheduleNext sets when the object's timers, its resync period and the handlers that asked to run again are due.
+// scheduleNext sets when the object's timers, its resync and the handlers that asked to run again are due.
 func (p *run) scheduleNext(st State) State {
 	m, now := p.memory, time.Now()
 	clock := st.Found.Clock
-	if due := clock.Wind(st.Jobs, st.Look, now); !due.IsZero() {
-		// Due, and not Resync, which would come after all of a first listing: a timer has its time. Fresh objects go
-		// before both.
+	if due := clock.ScheduleNext(st.Attempts, st.Look, now); !due.IsZero() {
+		// Keys of class Resync wait until all objects of a first listing had a reconcile, so the class is Due. Fresh
+		// objects go before both.
 		st.Due = st.Due.Sooner(time.Until(due), queue.Due)
 	}
 	if clock != nil {
@@ -157,7 +155,7 @@ func (p *run) scheduleNext(st State) State {
 		m.Ticks = nil
 	}
 	if len(p.Rules.AtTimes) > 0 {
-		st = p.windAppointments(st)
+		st = p.scheduleAppointments(st)
 	}
 	st = p.alarm(st)
 	if m.Resync != nil {
@@ -169,15 +167,15 @@ func (p *run) scheduleNext(st State) State {
 // alarm sets when handlers run again that asked for it.
 func (p *run) alarm(st State) State {
 	m, now := p.memory, time.Now()
-	m.Again = alarmAgain(m.Again, st.Jobs, Times{Began: p.Now, Ended: now}, len(m.Ignored) > 0)
+	m.Again = alarmAgain(m.Again, st.Attempts, Times{Began: p.Now, Ended: now}, len(m.Ignored) > 0)
 	if at := m.Again.Next(); !at.IsZero() {
 		st.Due = st.Due.Sooner(at.Sub(now), queue.Due)
 	}
 	return st
 }
 
-// Alarm is when a handler of an object asked to be run again, with those of other handlers behind it. It is never changed;
-// nil stands for no alarm. There may be one for each object of a cluster, so it is one piece.
+// Alarm is the time at which a handler of an object asked to run again. It is an immutable list, with one element for
+// each handler; nil is the empty list. Each object of a cluster may have one, so it is a single allocation.
 type Alarm struct {
 	handler string
 	at      time.Time
@@ -185,17 +183,17 @@ type Alarm struct {
 	next    *Alarm
 }
 
-// AtOnce reports whether a handler that asks to run after a time asks to run at once. A tenth of a second and more is a pace,
-// which somebody has chosen; less keeps a core busy.
+// AtOnce reports whether a wait counts as running at once. From a tenth of a second on, somebody has chosen a pace; less
+// keeps a core busy.
 func AtOnce(after time.Duration) bool { return after < 100*time.Millisecond }
 
-// With returns the alarms with that of a handler after a time, in the place of the one that it had. One that is at once is
-// soon.
+// With returns the list with a handler's alarm after a time, in place of its earlier one. The alarm is soon if the time
+// counts as at once.
 func (a *Alarm) With(handler string, after time.Duration, now time.Time) *Alarm {
 	return &Alarm{handler: handler, at: now.Add(max(after, 0)), soon: AtOnce(after), next: a.Without(handler)}
 }
 
-// Without returns the alarms but for that of a handler.
+// Without returns the list without a handler's alarm.
 func (a *Alarm) Without(handler string) *Alarm {
 	return a.only(func(one *Alarm) bool { return one.handler != handler })
 }
@@ -205,7 +203,7 @@ func (a *Alarm) Pending(now time.Time) *Alarm {
 	return a.only(func(one *Alarm) bool { return !one.Passed(now) })
 }
 
-// only returns the alarms that are wanted: these themselves where all are.
+// only returns the wanted alarms: the same list if all are wanted.
 func (a *Alarm) only(wanted func(*Alarm) bool) *Alarm {
 	if a == nil {
 		return nil
@@ -220,7 +218,7 @@ func (a *Alarm) only(wanted func(*Alarm) bool) *Alarm {
 	return &Alarm{a.handler, a.at, a.soon, rest}
 }
 
-// Of returns that of a handler, nil when it has none.
+// Of returns a handler's alarm, nil for none. Others may follow it.
 func (a *Alarm) Of(handler string) *Alarm {
 	for ; a != nil; a = a.next {
 		if a.handler == handler {
@@ -233,7 +231,7 @@ func (a *Alarm) Of(handler string) *Alarm {
 // Passed reports whether the time of the first alarm has come. It is false without an alarm.
 func (a *Alarm) Passed(now time.Time) bool { return a != nil && !now.Before(a.at) }
 
-// Soon reports whether the first alarm was to be at once.
+// Soon reports whether the first alarm was a request to run at once.
 func (a *Alarm) Soon() bool { return a != nil && a.soon }
 
 // Next returns when the earliest is due, zero without an alarm.

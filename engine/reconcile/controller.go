@@ -18,23 +18,25 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cache/tombstone"
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
+	"github.com/handwerk-dev/handwerk/engine/decide/limits"
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
+	"github.com/handwerk-dev/handwerk/engine/observe/trace"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/daemon"
 )
 
-// Controller is what a resource offers its reconciles. Package engine makes one for each resource. All fields are required. Its methods may
-// be called by any number of goroutines, but for one key by one at a time.
+// Controller serves the reconciles of one resource; package engine makes one for each. All fields are required. Its
+// methods are safe for concurrent use, if each key is used by one goroutine at a time.
 type Controller struct {
 	Rules    Rules
 	Host     Host
 	Observer *Observer
 
-	// Own is the feed of the resource's objects, and Box keeps what comes up for them between reconciles.
+	// Own is the source of the resource's objects. Inbox keeps changes of them between reconciles.
 	Own   *source.Source
 	Inbox *inbox.Inbox[ObjectState]
-	// Family, Relations, Indexes, Daemons, Machines and Tombstones serve the resource's objects with their children, related
-	// objects, indexes, daemons and state machines, and find out what became of objects that are gone.
+	// Family, Relations, Indexes, Daemons and Machines serve the objects with children, related objects, indexes,
+	// daemons and state machines. Tombstones confirms deletions.
 	Family     *children.Family
 	Relations  *related.Index
 	Indexes    *index.Readers
@@ -42,36 +44,39 @@ type Controller struct {
 	Machines   *Machines
 	Tombstones *tombstone.Finder
 
-	// Writer writes to the resource's objects, and Others reaches others for handlers.
+	// Writer writes to the resource's objects. Others is the base of handlers' clients.
 	Writer *Writer
 	Others *ClientSettings
-	// Running are the reconciles that run, and Subhandlers what sub-handlers need.
+	// Running are the reconciles that run now. Subhandlers are the settings of sub-handlers.
 	Running     *Running
 	Subhandlers attempt.SubhandlerSettings
-	// Trail knows which writes woke which passes, and Budget is the memory that all reconciles share.
+	// Trail knows which writes woke which reconciles. Budget is the memory that all reconciles share.
 	Trail  *breaker.Trail
 	Budget *children.Budget
-	// Pauses knows what is paused.
+	// Pauses knows which objects are paused.
 	Pauses *pause.Board
-	// Memo is the operator's.
+	// Limits bound the deletions that begin.
+	Limits *limits.Deletions
+	// Memo is the operator's memo.
 	Memo *dsl.Memo
+	// Tracer gets a span for each reconcile and attempt; nil for none. It is optional.
+	Tracer trace.Tracer
 }
 
-// Host is what reconciles ask of the process in which they run, for their resource.
+// Host is the process in which the reconciles of a resource run.
 type Host interface {
 	attempt.Errors
-	// Held is the fence: it reports whether writes may leave the process. While that is in doubt, it waits.
+	// Held reports whether this process may write, as a fence does. It waits while that is in doubt.
 	Held(ctx context.Context) bool
-	// Keyed waits for the key with which handlers of the resource leave digests of Secrets. The error says why the key cannot be
-	// read or made.
+	// Keyed waits for the key of digests of Secrets. The error says why the key cannot be read or made.
 	Keyed(ctx context.Context) error
 	// IsKey reports whether an object of the resource is the Secret with that key.
 	IsKey(namespace, name string) bool
-	// Read reads an object from the API server. It is nil where the answer says that the object is gone.
+	// Read reads an object from the API server. It returns nil if the object is gone.
 	Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error)
-	// Refused notes how a handler of an object ended, or a request of the reconcile itself ([Itself]): whether a right was missing, or
-	// the API server.
+	// Refused notes how a handler of an object, or a request of the reconcile itself ([Itself]), ended. An error for a
+	// missing right or an absent server leads to a retry when that is over.
 	Refused(key cache.ObjectName, handler string, err error)
-	// Announce makes the reconciles over an object wait for a write to it by the reconcile over another one.
+	// Announce makes other objects' reconciles wait until caches show a write to their object.
 	Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
 }

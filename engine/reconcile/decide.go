@@ -16,7 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// decide returns what a handler has to do, nil for nothing. The state has the reason of one that is due and does not run.
+// decide returns the attempt of a handler, or nil if nothing is due. If the handler is due and does not run, the state
+// has the reason.
 func (p *run) decide(ctx context.Context, st State, r progress.Handler) (State, *Attempt) {
 	e := p.entry(st, r)
 	s := p.situation(st, r)
@@ -26,8 +27,8 @@ func (p *run) decide(ctx context.Context, st State, r progress.Handler) (State, 
 		s.Fires = s.Fires || m.arrived
 	}
 	e, c := Decide(r.Handler, e, s)
-	if w, none := p.noTurn(r, c, m); none {
-		p.ledger.Put(r, e)
+	if w, none := p.isNotDue(r, c, m); none {
+		p.progress.Put(r, e)
 		if !w.Reason.None() {
 			st.Why = append(st.Why, w)
 		}
@@ -37,9 +38,9 @@ func (p *run) decide(ctx context.Context, st State, r progress.Handler) (State, 
 	j.At = m.at
 	j.Soon = s.Again && p.memory.Again.Of(r.ID).Soon()
 	if c != dsl.Delete && (!r.Stores() || !c.Lasting()) {
-		e = j.Entry // it is remembered from here on, should it match later
+		e = j.Entry // keep the trigger, because the handler may match the object later
 	}
-	p.ledger.Put(r, e)
+	p.progress.Put(r, e)
 	if p.outcomesRead != nil {
 		if other := p.missingOutcome(st, r); other != "" {
 			st.Why = append(st.Why, Why{Handler: r.ID, Cause: c, Reason: why.OutcomeMissing, Detail: other})
@@ -48,14 +49,14 @@ func (p *run) decide(ctx context.Context, st State, r progress.Handler) (State, 
 	}
 	st, a := p.matches(ctx, st, j)
 	if !a.Holds {
-		st.Why = append(st.Why, turnedAway(j, a, st.Current))
+		st.Why = append(st.Why, filteredOut(j, a, st.Current))
 		return st, nil
 	}
 	return st, j
 }
 
-// noTurn reports whether a handler has no turn in this reconcile, and why. The reason is empty where nothing has come up for it.
-func (p *run) noTurn(r progress.Handler, c dsl.Cause, m appointment) (w Why, none bool) {
+// isNotDue reports whether a handler does not run in this reconcile, and why. The reason is empty if nothing is due.
+func (p *run) isNotDue(r progress.Handler, c dsl.Cause, m appointment) (w Why, none bool) {
 	switch {
 	case m.err != nil && (c == "" || c == dsl.Timer):
 		return Why{Handler: r.ID, Cause: dsl.Timer, Reason: why.TimeFails, Detail: m.err.Error()}, true
@@ -67,10 +68,11 @@ func (p *run) noTurn(r progress.Handler, c dsl.Cause, m appointment) (w Why, non
 	return Why{}, false
 }
 
-// entry returns a handler's entry in the progress. If the handler begins with the object, the entry has the object as it is. Its when
-// need not hold for that: the change that makes it true is one for the handler. A when that fails is asked until it answers.
+// entry returns a handler's entry in the progress. A new handler begins with the present state of the object, whether or
+// not its `when` holds: a change that makes the `when` true is an update. If the `when` fails, it is evaluated again
+// until it has an answer.
 func (p *run) entry(st State, r progress.Handler) progress.Entry {
-	e := p.ledger.Entry(r)
+	e := p.progress.Entry(r)
 	unanswered := e.AsFound && p.memory.Filters.Of(r.Handler) != ""
 	if p.Deletion != "" || !e.NewHandler && !unanswered {
 		return e
@@ -80,12 +82,12 @@ func (p *run) entry(st State, r progress.Handler) progress.Entry {
 		p.filters.Due(r.ID)
 	}
 	if e.NewHandler && (a.Holds || !e.NewObject && filter.Chooses(r.Handler, st.Current)) {
-		e = e.Introduce(r, st.Look, p.ledger.Known(), p.othersMake(st, r))
+		e = e.Introduce(r, st.Look, p.progress.Known(), p.othersMake(st, r))
 	}
 	return e
 }
 
-// situation finds out what has come up for a handler.
+// situation collects the triggers of a handler.
 func (p *run) situation(st State, r progress.Handler) Situation {
 	n := st.Found
 	var again *Alarm
@@ -93,21 +95,22 @@ func (p *run) situation(st State, r progress.Handler) Situation {
 		again = p.memory.Again.Of(r.ID)
 	}
 	return Situation{
-		Facts: p.factsFor(st, r), Pass: p.Now,
+		Facts: p.factsFor(st, r), At: p.Now,
 		Child: p.Changes.Child, Related: p.related.Changed(), Index: p.indexes.Changed(r.ID), Unseen: !p.memory.Seen,
 		Named: slices.Contains(n.Named, r.ID), Resync: n.Resync,
 		Fires: n.Clock.Fires(r), Granted: slices.Contains(p.Changes.Granted, r.ID),
 		Again:    again.Passed(p.Now),
-		Chosen:   !r.Level() || filter.Chooses(r.Handler, st.Current), // no other code asks
+		Chosen:   !r.Level() || filter.Chooses(r.Handler, st.Current), // other handlers do not need it
 		Gone:     p.Gone,
-		Released: p.Deletion != "" && !p.Gone && !p.finalizer(),
+		Released: p.Deletion != "" && !p.Gone && !p.hasFinalizer(),
 	}
 }
 
-// factsFor returns the facts that a handler's entry is compared with. The progress says whether an object is new. Without progress, it
-// is new to a handler that stores nothing if it is fresh, or if some handler sees it that would have left progress.
+// factsFor returns the facts that a handler's entry is compared with. The progress says whether an object is new.
+// Without progress, the object is new to a handler that stores nothing in two cases: it was just created, or some
+// handler matches it that would have stored progress.
 func (p *run) factsFor(st State, r progress.Handler) progress.Facts {
-	f := p.ledger.Facts(r, st.Look)
+	f := p.progress.Facts(r, st.Look)
 	if !f.New || !f.First || p.Changes.Fresh || !r.On(dsl.Resume) {
 		return f
 	}
@@ -116,7 +119,7 @@ func (p *run) factsFor(st State, r progress.Handler) progress.Facts {
 			if !other.Stores() {
 				return false
 			}
-			holds, err := p.asks(st.Draft, other, askFor(other.Handler)) // the answer is not kept: what handlers do may change it
+			holds, err := p.asks(st.Draft, other, askFor(other.Handler)) // the answer is not kept, because handlers may change the object
 			return holds && err == nil
 		})
 		p.marks = &marks
@@ -125,11 +128,11 @@ func (p *run) factsFor(st State, r progress.Handler) progress.Facts {
 	return f
 }
 
-// othersMake reports whether others are still to be tried again for the object's creation, or wait for such a one: they may write
-// what this one looks at.
+// othersMake reports whether another handler still has work for the object's creation, as a retry or behind a blocker.
+// It may write fields that this handler looks at.
 func (p *run) othersMake(st State, r progress.Handler) bool {
 	return slices.ContainsFunc(p.Rules.Readers, func(other progress.Handler) bool {
-		e := p.ledger.Entry(other)
+		e := p.progress.Entry(other)
 		if other.ID == r.ID || e.Handled != "" || !other.On(dsl.Create) {
 			return false
 		}
@@ -137,8 +140,8 @@ func (p *run) othersMake(st State, r progress.Handler) bool {
 	})
 }
 
-// turnedAway says why a handler's filters keep it from running. Object is as the handler sees it.
-func turnedAway(j *Attempt, a filter.Answer, object *unstructured.Unstructured) Why {
+// filteredOut returns the filter that keeps a handler from running. Object is the handler's view of it.
+func filteredOut(j *Attempt, a filter.Answer, object *unstructured.Unstructured) Why {
 	w := Why{Handler: j.Reader.ID, Cause: j.Cause, Reason: why.WhenFalse}
 	switch unmatched := filter.Unmatched(j.Reader.Handler, object, j.Reader.Secrets.In([]string{"self"})); {
 	case a.Err != nil:
@@ -149,33 +152,33 @@ func turnedAway(j *Attempt, a filter.Answer, object *unstructured.Unstructured) 
 	return w
 }
 
-// Situation is what has come up for one handler.
+// Situation has the triggers of one handler in one reconcile.
 type Situation struct {
 	progress.Facts
-	// Pass is the time of the reconcile.
-	Pass time.Time
-	// Child and Related: children and related objects have changed. Index: what the handler has read of indexes has.
-	// Unseen: this process has not looked at them before.
+	// At is the time of the reconcile.
+	At time.Time
+	// Child and Related: children and related objects have changed. Index: values that the handler has read from indexes
+	// have changed. Unseen: this process has not finished a reconcile over the object yet.
 	Child, Related, Index, Unseen bool
-	// Named: this handler is to look again though others are not. Resync: the period has passed.
+	// Named: this handler runs in any case. Resync: the resync period has passed.
 	Named, Resync bool
-	// Fires: the handler's timer does. Granted: a right that it lacked was given.
+	// Fires: the handler's timer is due. Granted: the handler has got a right that it lacked.
 	Fires, Granted bool
-	// Again: it asked to be run again, and the time has come.
+	// Again: the handler asked to run again, and the time has come.
 	Again bool
-	// Chosen: its filters on labels and annotations hold.
+	// Chosen: the handler's filters on labels and annotations hold.
 	Chosen bool
-	// Gone: the object is gone from sight.
+	// Gone: the cache does not show the object any longer.
 	Gone bool
-	// Released: the object is being deleted, and others alone hold it still.
+	// Released: the object is being deleted, and only finalizers of others hold it.
 	Released bool
 }
 
-// Decide decides what a handler is to run for, empty for nothing, and returns its entry with all that has come up.
+// Decide returns the cause for which a handler has to run, empty for none, and its entry with all triggers recorded.
 func Decide(h *dsl.Handler, e progress.Entry, s Situation) (progress.Entry, dsl.Cause) {
 	e = s.enter(h, e)
 	if e.Try.Ended && s.Deletion == "" {
-		return e, "" // nothing can be made in its namespace any more, whatever has changed
+		return e, "" // the namespace is terminating, and rejects new objects
 	}
 	c := e.Due(h, s.Facts)
 	t := s.triggered(h)
@@ -183,7 +186,7 @@ func Decide(h *dsl.Handler, e progress.Entry, s Situation) (progress.Entry, dsl.
 	case c == "" && t != "":
 		return e.WakeFor(t), t
 	case t.FromOthers(), c == dsl.Delete && s.concerns(h), s.Again:
-		e.Try = e.Try.TryEarly(s.Pass) // what it waits for may have come
+		e.Try = e.Try.TryEarly(s.At) // the thing that it waits for may exist now
 	case c == "" && h.Level() && !s.Chosen:
 		e = e.FilteredOut()
 	}
@@ -191,13 +194,13 @@ func Decide(h *dsl.Handler, e progress.Entry, s Situation) (progress.Entry, dsl.
 		c = ""
 	}
 	if c == dsl.Delete && s.Released && !h.NoFinalizer {
-		c = "" // where the finalizer is gone, or never was, there is nothing to do for one that holds its object
+		c = "" // without the finalizer, the handler has nothing to do before the deletion
 	}
 	return e, c
 }
 
-// enter returns a handler's entry as it is now: without waits that news have ended, and without facts of a deletion that
-// is over.
+// enter returns a handler's entry as of now. Triggers end its wait, and facts of a deletion are dropped if the object is
+// not being deleted.
 func (s Situation) enter(h *dsl.Handler, e progress.Entry) progress.Entry {
 	if s.Child || s.Related || s.Index || s.Named {
 		e.Try = e.Try.EndWait()
@@ -211,19 +214,18 @@ func (s Situation) enter(h *dsl.Handler, e progress.Entry) progress.Entry {
 	e = e.Living()
 	begins := func(changed bool, c dsl.Cause) bool { return (changed || s.Unseen) && h.On(c) }
 	if begins(s.Child, dsl.Child) || begins(s.Related, dsl.RelatedChange) || begins(s.Index, dsl.IndexChange) {
-		e.Try.Step, e.Try.Parts = 0, e.Try.Parts.Rerun() // what the first step did may not be so any more
+		e.Try.Step, e.Try.Parts = 0, e.Try.Parts.Rerun() // results of the first step may be out of date
 	}
 	return e
 }
 
-// concerns reports whether something beside the object has changed that a handler is known to read. In a deletion
-// that is no cause, but what the handler waits for may have come.
+// concerns reports whether something beside the object has changed that a handler reads. In a deletion this is no cause,
+// but it ends the handler's wait.
 func (s Situation) concerns(h *dsl.Handler) bool {
 	return s.Child && h.Known.Reads.Children || s.Related && h.Known.Reads.Related || s.Index
 }
 
-// triggered returns the cause that a handler has by what happened beside the object, empty when there is
-// none.
+// triggered returns a handler's cause from events beside the object, empty for none.
 func (s Situation) triggered(h *dsl.Handler) dsl.Cause {
 	switch {
 	case s.Deletion != "":
@@ -243,7 +245,7 @@ func (s Situation) triggered(h *dsl.Handler) dsl.Cause {
 	return ""
 }
 
-// askFor is a cause of the handler to ask its filters with.
+// askFor returns a cause of the handler with which its filters can be evaluated.
 func askFor(h *dsl.Handler) dsl.Cause {
 	for _, c := range []dsl.Cause{dsl.Update, dsl.Create, dsl.Delete} {
 		if h.On(c) {

@@ -59,7 +59,7 @@ func TestWhatAHandlerRunsFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := &dsl.Handler{ID: "h", Causes: tt.causes, Deleted: true}
 			s := tt.s
-			s.Pass, s.Now, s.Present, s.Chosen = noon, "now", true, true
+			s.At, s.Now, s.Present, s.Chosen = noon, "now", true, true
 			if e, got := Decide(h, tt.entry, s); got != tt.want {
 				t.Errorf("it runs for %q, want %q; its entry is %+v", got, tt.want, e)
 			}
@@ -90,7 +90,7 @@ func TestWhatEndsAWait(t *testing.T) {
 				c = dsl.Delete
 			}
 			s := tt.s
-			s.Pass, s.Now, s.Present, s.Chosen = noon, "now", true, true
+			s.At, s.Now, s.Present, s.Chosen = noon, "now", true, true
 			e, _ := Decide(h, progress.Entry{Handled: "before", Deletion: s.Deletion, Try: failing(c)}, s)
 			if got := e.Try.Waits(noon) > 0; got != tt.waits {
 				t.Errorf("it waits: %v, want %v; its try is %+v", got, tt.waits, e.Try)
@@ -123,7 +123,7 @@ func TestWhatIsEntered(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := tt.s
-			s.Pass, s.Now, s.Present = noon, "now", true
+			s.At, s.Now, s.Present = noon, "now", true
 			e, c := Decide(tt.h, tt.e, s)
 			if diff := cmp.Diff(tt.want, e); diff != "" || c != "" {
 				t.Errorf("it runs for %q, and its entry is another one (-want +got):\n%s", c, diff)
@@ -147,7 +147,7 @@ func TestStepsBeginAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tt.s
-			s.Pass, s.Now, s.Present, s.Chosen = noon, "now", true, true
+			s.At, s.Now, s.Present, s.Chosen = noon, "now", true, true
 			if e, _ := Decide(h, half, s); e.Try.Step != tt.want {
 				t.Errorf("it goes on with step %d, want %d", e.Try.Step, tt.want)
 			}
@@ -183,27 +183,27 @@ func TestWhatBecomesOfTheFinalizer(t *testing.T) {
 	}
 }
 
-// jobsOf are jobs of handlers by their names.
-func jobsOf(js ...*Attempt) (out Attempts, readers []progress.Handler) {
+// attemptsOf are attempts of handlers by their names.
+func attemptsOf(js ...*Attempt) (out Attempts, readers []progress.Handler) {
 	for _, j := range js {
 		out, readers = append(out, j), append(readers, j.Reader)
 	}
 	return out, readers
 }
 
-func jobOf(id string, c dsl.Cause, causes ...dsl.Cause) *Attempt {
+func attemptOf(id string, c dsl.Cause, causes ...dsl.Cause) *Attempt {
 	return &Attempt{Reader: progress.Handler{Handler: &dsl.Handler{ID: id, Causes: causes}}, Cause: c}
 }
 
 // TestWhoIsStirred holds that those that look at children run again for what others wrote to them later in the reconcile, and
 // not for what they wrote themselves, or have seen.
 func TestWhoIsStirred(t *testing.T) {
-	looks, writes := jobOf("looks", dsl.Update, dsl.Update, dsl.Child), jobOf("writes", dsl.Update, dsl.Update, dsl.Child)
+	looks, writes := attemptOf("looks", dsl.Update, dsl.Update, dsl.Child), attemptOf("writes", dsl.Update, dsl.Update, dsl.Child)
 	looks.Ran, writes.Ran = true, true
 	tests := map[string]struct {
-		jobs  []*Attempt
-		write children.Write
-		want  []string
+		attempts []*Attempt
+		write    children.Write
+		want     []string
 	}{
 		"a child, after the one that looks has run":  {[]*Attempt{looks, writes}, children.Write{Child: true, Handler: "writes", Turn: 2}, []string{"looks"}},
 		"a child, before it runs":                    {[]*Attempt{writes, looks}, children.Write{Child: true, Handler: "writes", Turn: 1}, nil},
@@ -212,8 +212,8 @@ func TestWhoIsStirred(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			jobs, readers := jobsOf(tt.jobs...)
-			if diff := cmp.Diff(tt.want, jobs.Rerun(readers, []children.Write{tt.write, tt.write})); diff != "" {
+			attempts, readers := attemptsOf(tt.attempts...)
+			if diff := cmp.Diff(tt.want, attempts.Rerun(readers, []children.Write{tt.write, tt.write})); diff != "" {
 				t.Errorf("others are rerun (-want +got):\n%s", diff)
 			}
 		})
@@ -244,7 +244,7 @@ func TestWhatIsNoLoop(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			j := jobOf("h", tt.cause, tt.cause)
+			j := attemptOf("h", tt.cause, tt.cause)
 			j.Ran, j.Wants = true, tt.wants
 			if got := (Attempts{j}).Driven(tt.writes, true); got != tt.driven {
 				t.Errorf("it goes its own way: %v, want %v", got, tt.driven)
@@ -253,41 +253,41 @@ func TestWhatIsNoLoop(t *testing.T) {
 	}
 }
 
-// TestWhatIsStillToCome holds what of jobs is retried, and what keeps a deletion open.
+// TestWhatIsStillToCome holds what of attempts is retried, and what keeps a deletion open.
 func TestWhatIsStillToCome(t *testing.T) {
-	fails := jobOf("h", dsl.Update, dsl.Update)
+	fails := attemptOf("h", dsl.Update, dsl.Update)
 	fails.Ran, fails.Record = true, progress.Record{Cause: dsl.Update}.Fail(&dsl.Handler{Retries: dsl.Unlimited}, dsl.Temporary(errors.New("later"), time.Hour), noon)
-	done := jobOf("h", dsl.Update, dsl.Update)
+	done := attemptOf("h", dsl.Update, dsl.Update)
 	done.Ran, done.Record = true, progress.Record{Cause: dsl.Update}.Succeed()
-	child := jobOf("h", dsl.Child, dsl.Child)
+	child := attemptOf("h", dsl.Child, dsl.Child)
 	child.Ran, child.Record = true, fails.Record
-	deletes := jobOf("h", dsl.Delete, dsl.Delete)
+	deletes := attemptOf("h", dsl.Delete, dsl.Delete)
 	tests := map[string]struct {
-		jobs    Attempts
-		retries bool
-		latest  time.Time
-		open    bool
+		attempts Attempts
+		retries  bool
+		latest   time.Time
+		open     bool
 		// covered: what is gone stays open, as somebody has not heard of it.
 		covered bool
 	}{
 		"nothing":                   {},
-		"a handler that has failed": {jobs: Attempts{fails}, retries: true, latest: noon.Add(time.Hour)},
-		"one that is done":          {jobs: Attempts{done}},
-		"one that failed for a child, without a stored cause": {jobs: Attempts{child}},
-		"a delete handler that has not begun":                 {jobs: Attempts{deletes}, open: true},
-		"a handler of events that has failed":                 {jobs: Attempts{jobOf("h", dsl.Event, dsl.Event)}, covered: true},
-		"several":                                             {jobs: Attempts{done, fails, deletes}, retries: true, latest: noon.Add(time.Hour), open: true},
+		"a handler that has failed": {attempts: Attempts{fails}, retries: true, latest: noon.Add(time.Hour)},
+		"one that is done":          {attempts: Attempts{done}},
+		"one that failed for a child, without a stored cause": {attempts: Attempts{child}},
+		"a delete handler that has not begun":                 {attempts: Attempts{deletes}, open: true},
+		"a handler of events that has failed":                 {attempts: Attempts{attemptOf("h", dsl.Event, dsl.Event)}, covered: true},
+		"several":                                             {attempts: Attempts{done, fails, deletes}, retries: true, latest: noon.Add(time.Hour), open: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			retries, latest := tt.jobs.Retries()
+			retries, latest := tt.attempts.Retries()
 			if retries != tt.retries || !latest.Equal(tt.latest) {
 				t.Errorf("it is tried again: %v, at %v; want %v, %v", retries, latest, tt.retries, tt.latest)
 			}
-			if open := tt.jobs.Open(false); open != tt.open {
+			if open := tt.attempts.Open(false); open != tt.open {
 				t.Errorf("a deletion is open: %v, want %v", open, tt.open)
 			}
-			if open := tt.jobs.Open(true); open != (tt.open || tt.covered) {
+			if open := tt.attempts.Open(true); open != (tt.open || tt.covered) {
 				t.Errorf("what is gone is open: %v, want %v", open, tt.open || tt.covered)
 			}
 		})
@@ -313,9 +313,9 @@ func TestWhatIsSaidOfAFailure(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			j := jobOf("h", tt.cause, tt.cause)
+			j := attemptOf("h", tt.cause, tt.cause)
 			j.Reader.Release = tt.release
-			a := Attempted{Handler: j.Reader.Handler, Cause: j.Cause, Trouble: &Trouble{After: tt.record}}
+			a := Ended{Handler: j.Reader.Handler, Cause: j.Cause, Trouble: &Trouble{After: tt.record}}
 			if reason, note := a.complaint(tt.gone); reason != tt.reason || note != tt.note {
 				t.Errorf("it says %s: %s\nwant %s: %s", reason, note, tt.reason, tt.note)
 			}
@@ -325,9 +325,9 @@ func TestWhatIsSaidOfAFailure(t *testing.T) {
 
 // TestHowAHandlerFares holds that a handler which has nothing to do has failed for good, or has not failed.
 func TestHowAHandlerFares(t *testing.T) {
-	busy := jobOf("busy", dsl.Update, dsl.Update)
+	busy := attemptOf("busy", dsl.Update, dsl.Update)
 	busy.Record = progress.Record{Cause: dsl.Update, Attempts: 2}
-	rests := jobOf("rests", dsl.Update, dsl.Update).Reader
+	rests := attemptOf("rests", dsl.Update, dsl.Update).Reader
 	tests := map[string]struct {
 		reader progress.Handler
 		entry  progress.Entry

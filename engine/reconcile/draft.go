@@ -13,27 +13,27 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// Draft is an object as handlers see it: with what those before them in the reconcile want of it.
+// Draft is an object as a handler sees it: with the changes of earlier handlers in the reconcile.
 type Draft struct {
-	// Patch is what they want, with what transformations make of the object in their place.
+	// Patch has these changes, with transformations replaced by their results.
 	Patch   *dsl.Patch
 	Current *unstructured.Unstructured
-	// Look is a look at the current object.
+	// Look reads the current object.
 	Look *progress.Look
 }
 
-// draftOf returns the draft of an object before any handler wants anything of it.
+// draftOf returns the draft of an object without changes of handlers.
 func draftOf(o *unstructured.Unstructured) Draft {
 	return Draft{Patch: dsl.NewPatch(), Current: o, Look: progress.NewLook(o.Object)}
 }
 
-// Again returns the draft of an object before any handler wants anything of it, with the outcomes of handlers that this draft has.
+// Again returns the draft of an object without changes of handlers, with the outcomes of this draft.
 func (d Draft) Again(o *unstructured.Unstructured) Draft {
 	return Draft{Patch: dsl.NewPatch(), Current: o, Look: d.Look.At(o.Object)}
 }
 
-// With returns the draft with what one more handler wants, in a reconcile at a time over an object of a generation. The patch has no
-// transformations, and is joined in place.
+// With returns the draft with another handler's patch, in a reconcile at a time over an object of a generation. The
+// patch has no transformations, and is joined in place.
 func (d Draft) With(wants *dsl.Patch, generation int64, at time.Time) Draft {
 	laid, change, _, err := patch.Lay(d.Current, wants, generation, at)
 	if err != nil {

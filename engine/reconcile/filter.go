@@ -14,21 +14,23 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/filter"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/conditions"
 )
 
-// unsureLook is the time after which the engine looks again at something that holds others up and for whose change no event comes.
+// unsureLook is the interval at which the engine asks again about something that holds others up, and whose change makes
+// no event.
 const unsureLook = 10 * time.Second
 
-// filters keeps the answers of handlers' filters in one reconcile, and what came of those that failed.
+// filters keeps the answers of handlers' filters in one reconcile, and their failures.
 type filters struct {
 	filter.Answers
-	// of is what the answers are about: the object, and the outcomes of handlers.
+	// of is the subject of the answers: the object, and the outcomes of handlers.
 	of    *progress.Look
 	notes []Note
 	due   queue.Next
 }
 
-// about drops the answers about another state of the object, or other outcomes.
+// about drops the answers if they are about another version of the object, or other outcomes.
 func (f *filters) about(look *progress.Look) {
 	if f.of != look {
 		f.of = look
@@ -36,12 +38,12 @@ func (f *filters) about(look *progress.Look) {
 	}
 }
 
-// askFilters asks the handler's filters for a cause.
+// askFilters evaluates the handler's filters for a cause.
 func (p *run) askFilters(d Draft, r progress.Handler, c dsl.Cause) filter.Answer {
 	return p.answer(d, r, c, progress.Record{})
 }
 
-// answer asks the handler's filters for a try.
+// answer evaluates the handler's filters for an attempt.
 func (p *run) answer(d Draft, r progress.Handler, c dsl.Cause, try progress.Record) filter.Answer {
 	q := filter.Question{Handler: r.Handler, Cause: c}
 	p.filters.about(d.Look)
@@ -51,7 +53,7 @@ func (p *run) answer(d Draft, r progress.Handler, c dsl.Cause, try progress.Reco
 	}
 	a.Holds = filter.Chooses(r.Handler, d.Current)
 	if r.When == nil {
-		return a // to ask again costs no more than to keep it
+		return a // caching it would cost more than asking again
 	}
 	if c == dsl.Delete && r.TakesAway() {
 		return a
@@ -71,11 +73,11 @@ func (p *run) answer(d Draft, r progress.Handler, c dsl.Cause, try progress.Reco
 	return a
 }
 
-// askAgain asks what has failed and what nothing in this reconcile has asked: the change that broke it may have been taken back, and the
-// handler has nothing to do then.
+// askAgain evaluates a filter that failed before and that this reconcile has not evaluated: the handler may have nothing
+// to do, although the change that broke the filter was taken back.
 func (p *run) askAgain(d Draft, q filter.Question) {
 	switch {
-	case p.Gone, q.Cause == dsl.Delete && p.Deletion != "": // it is asked when the handler has its turn
+	case q.Cause == dsl.Delete && p.Deletion != "": // it is evaluated when the handler is due
 		return
 	case q.Time: // under deletion nothing runs by time
 		p.memory.Filters.Answered(q)
@@ -88,35 +90,36 @@ func (p *run) askAgain(d Draft, q filter.Question) {
 	}
 }
 
-// asks evaluates a handler's filters without keeping the answer: others may change what they look at before its turn.
+// asks evaluates a handler's filters without caching the answer, because others may change the object before the
+// handler's turn.
 func (p *run) asks(d Draft, r progress.Handler, c dsl.Cause) (bool, error) {
 	if !filter.Chooses(r.Handler, d.Current) || r.When == nil {
 		return filter.Chooses(r.Handler, d.Current), nil
 	}
-	return attempt.Ask(r.When, p.subject(d, r, c, p.ledger.Entry(r).Try, p.family.Reader(), p.indexes.For(r.ID, c)))
+	return attempt.Ask(r.When, p.subject(d, r, c, p.progress.Entry(r).Try, p.family.Reader(), p.indexes.For(r.ID, c)))
 }
 
-// filterFailed deals with a filter that failed. The handler does not see the object until there is an answer, and a deletion
-// waits for it.
+// filterFailed reports a filter that failed. The handler does not match the object until there is an answer, and a
+// deletion waits for it.
 func (p *run) filterFailed(d Draft, q filter.Question, r progress.Handler, a filter.Answer) {
 	note := Note{Kind: FilterFails, Action: r.ID, Handler: r.ID, Err: a.Err, Known: p.retryFilter(d, q, r, a)}
 	if !note.Known && !a.Unread && p.Deletion == "" {
-		note.Reason, note.Message = FilterFailed, fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", r.ID, a.Err)
+		note.Reason, note.Message = conditions.FilterFailed, fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", r.ID, a.Err)
 	}
 	p.filters.notes = append(p.filters.notes, note)
-	last := p.Gone && q.Cause == dsl.Event // nothing comes after that for it
+	last := p.Gone && q.Cause == dsl.Event // no later event makes the handler run
 	if !last && (q.Cause != dsl.Delete || p.Deletion == "" || r.NoFinalizer && !p.Gone) {
 		return
 	}
 	p.filters.Doubt()
 	p.filters.notes = append(p.filters.notes, Note{
-		Action: r.ID, Reason: FilterFailed, Message: fmt.Sprintf("Deletion is held: it is unknown whether handler %s sees the object: %v", r.ID, a.Err),
+		Action: r.ID, Reason: conditions.FilterFailed, Message: fmt.Sprintf("Deletion is held: it is unknown whether handler %s sees the object: %v", r.ID, a.Err),
 	})
 }
 
-// retryFilter has a filter that failed asked again after its handler's back-off, or sooner where children could not be read, and
-// reports whether it has failed with the same words before. That is no attempt of the handler. A failure for good, as of an
-// expression that costs too much, waits for an event.
+// retryFilter schedules the next evaluation of a filter that failed: after its handler's back-off, or sooner if children
+// could not be read. It reports whether the filter failed with the same text before. This is no attempt of the handler.
+// A permanent error waits for an event.
 func (p *run) retryFilter(d Draft, q filter.Question, r progress.Handler, a filter.Answer) (before bool) {
 	before, again := p.memory.Filters.Failed(q, a, filter.Moment{
 		Now: p.Now, View: d.Look.Digest(r.View) + p.Deletion,
@@ -126,14 +129,14 @@ func (p *run) retryFilter(d Draft, q filter.Question, r progress.Handler, a filt
 		p.filters.due = p.filters.due.Sooner(time.Until(again), queue.Due)
 	}
 	if a.Unread {
-		p.filters.due = p.filters.due.Sooner(p.Family.Look(), queue.Resync) // no event says that children can be read
+		p.filters.due = p.filters.due.Sooner(p.Family.Look(), queue.Resync) // no event tells when children can be read
 	}
 	return before
 }
 
-// matches applies the handler's filters to a job. An object that does not match any more has nothing to do
-// with what happened beside it; new and changed ones are kept in the entry, should it match later. So is everything while a filter
-// cannot be asked.
+// matches evaluates the handler's filters for an attempt. If they exclude the object, triggers from outside the object
+// are dropped. The entry keeps new and changed objects, because they may match later. While a filter fails, it keeps
+// everything.
 func (p *run) matches(ctx context.Context, st State, j *Attempt) (State, filter.Answer) {
 	a := p.answer(st.Draft, j.Reader, j.Cause, j.Record)
 	if a.Holds {
@@ -142,8 +145,8 @@ func (p *run) matches(ctx context.Context, st State, j *Attempt) (State, filter.
 	if a.Err != nil {
 		p.filters.Due(j.Reader.ID)
 	}
-	e := p.ledger.Entry(j.Reader)
-	begins := j.Reader.Level() && e.Handled == "" // its view does not show later that it was to run
+	e := p.progress.Entry(j.Reader)
+	begins := j.Reader.Level() && e.Handled == "" // later, its view does not show that it was due
 	if j.Cause.Transient() && a.Err == nil && !begins {
 		e.Try = progress.Record{}
 	}
@@ -153,18 +156,18 @@ func (p *run) matches(ctx context.Context, st State, j *Attempt) (State, filter.
 	if j.Reader.Stores() && p.Deletion == "" && a.Err == nil && filter.Chooses(j.Reader.Handler, st.Current) {
 		e = e.NotMet(j.Reader, st.Look)
 	}
-	p.ledger.Put(j.Reader, e)
+	p.progress.Put(j.Reader, e)
 	if a.Err == nil {
 		st = p.sayFiltered(ctx, st, j)
 	}
 	return st, a
 }
 
-// sayFiltered has a handler say in its conditions that its when is false. It says the same in each reconcile until that is
-// true, so a later version of the object has it, too, and what has not changed is not written.
+// sayFiltered sets the conditions with which a handler says that its `when` is false. It repeats them in each reconcile,
+// so that a later version of the object has them too; unchanged ones are not written.
 func (p *run) sayFiltered(ctx context.Context, st State, j *Attempt) State {
 	r := j.Reader
-	if r.Known.Filtered == nil || !r.Level() || p.Deletion != "" || p.Gone || !filter.Chooses(r.Handler, st.Current) {
+	if r.Known.Filtered == nil || !r.Level() || p.Deletion != "" || !filter.Chooses(r.Handler, st.Current) {
 		return st
 	}
 	wants := dsl.NewPatch()
@@ -180,7 +183,7 @@ func (p *run) sayFiltered(ctx context.Context, st State, j *Attempt) State {
 	return st
 }
 
-// alsoFiltered returns a draft with what handlers say of their filters.
+// alsoFiltered returns a draft with the conditions of filtered handlers.
 func (p *run) alsoFiltered(at Draft, says ...*dsl.Patch) Draft {
 	for _, wants := range says {
 		at = at.With(wants, p.generation(), p.Now)
@@ -188,26 +191,26 @@ func (p *run) alsoFiltered(at Draft, says ...*dsl.Patch) Draft {
 	return at
 }
 
-// wantsFinalizer reports whether a delete handler runs before the object goes, a daemon ends before, or the engine deletes or
-// releases children.
+// wantsFinalizer reports whether something must happen before the object goes: a delete handler runs, a daemon ends, or
+// the engine deletes or releases children.
 func (p *run) wantsFinalizer(d Draft) bool {
 	held := slices.Contains(p.family.Base().GetFinalizers(), p.Rules.Finalizer)
 	return p.Rules.Finalizes && p.handlersHold(d) || p.family.Holds(held)
 }
 
-// handlersHold is wantsFinalizer for the handlers alone. One whose filter fails may want to run before the object goes. All of them are
-// asked, so that each failure is said while the object lives.
+// handlersHold is wantsFinalizer for handlers and daemons. A handler whose filter fails may hold the object. All filters
+// are evaluated, so that each failure is reported before the deletion.
 func (p *run) handlersHold(d Draft) (hold bool) {
 	for _, r := range p.Rules.Readers {
 		if !r.On(dsl.Delete) || r.NoFinalizer {
 			continue
 		}
-		// Where children cannot be read yet, as after a restart, an earlier decision stands.
+		// If children cannot be read yet, as after a restart, the present finalizer decides.
 		a := p.askFilters(d, r, dsl.Delete)
-		hold = hold || a.Holds || a.Err != nil && (!a.Unread || p.Changes.Fresh || p.finalizer())
+		hold = hold || a.Holds || a.Err != nil && (!a.Unread || p.Changes.Fresh || p.hasFinalizer())
 	}
 	return hold || slices.ContainsFunc(p.Rules.Daemons, func(r progress.Handler) bool { return p.wantsEnd(d, r) })
 }
 
-// generation is that of the object as the reconcile has read it.
+// generation returns the generation of the object as the reconcile has read it.
 func (p *run) generation() int64 { return p.Own.Resource().Generation(p.Object) }

@@ -17,33 +17,36 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
 	"github.com/handwerk-dev/handwerk/engine/cache/source"
+	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
+	"github.com/handwerk-dev/handwerk/engine/decide/limits"
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// gate keeps reconciles over an object from beginning while it is closed. The changes of the object stay for the reconcile that begins
-// once all gates are open.
+// gate keeps reconciles over an object from beginning while it is closed. The changes of the object wait in the inbox
+// until all gates are open.
 type gate struct {
 	reason why.Reason
-	// closed reports whether the gate is closed for an object, with the facts where the reason does not say all.
-	closed func(*Controller, arrival) (detail string, closed bool)
-	// wait puts the key off until the gate may be open, and answers what is asked about the object.
+	// closed reports whether the gate is closed for an object. Detail has facts that the reason lacks.
+	closed func(*Controller, *arrival) (detail string, closed bool)
+	// wait returns when the key is due again, and answers questions of people about the object.
 	wait func(context.Context, *Controller, arrival, *Batch, Why) (queue.Next, error)
 }
 
-// gates are asked in this order, by each reconcile before it begins and for each answer to why. The first closed one decides. What lasts
-// longest stands first, and the memory last: a reconcile that another gate stops must not take its share.
+// gates are asked in this order, before each reconcile and for each question of a person. The first closed gate decides.
+// The longest waits come first. Memory comes last: a reconcile that stops at another gate must not take a share of it.
 var gates = []gate{
 	{why.ScopeLeft, (*Controller).hasLeftScope, awaitReturn},
 	{why.Paused, (*Controller).isPaused, awaitResume},
 	{why.CacheBehind, (*Controller).isBehind, awaitCache},
 	{why.BreakerOpen, (*Controller).isLooping, awaitBreaker},
+	{why.DeletionsHeld, (*Controller).isDeletionHeld, awaitLimit},
 	{why.MemoryShort, (*Controller).isShort, awaitMemory},
 }
 
-// closedGate returns the first gate that is closed for an object, and why; the gate is nil while all are open.
-func (s *Controller) closedGate(a arrival) (*gate, Why) {
+// closedGate returns the first gate that is closed for an object, and the reason. The gate is nil if all are open.
+func (s *Controller) closedGate(a *arrival) (*gate, Why) {
 	for i, g := range gates {
 		if detail, closed := g.closed(s, a); closed {
 			return &gates[i], Why{Reason: g.reason, Detail: detail}
@@ -52,17 +55,18 @@ func (s *Controller) closedGate(a arrival) (*gate, Why) {
 	return nil, Why{}
 }
 
-// arrival is an object before the gates, with what is known of it there.
+// arrival is an object before the gates.
 type arrival struct {
 	key cache.ObjectName
-	// version is the object as the cache has it, and live as the API server has it where the cache has keys alone; both are nil where
-	// there is no object.
+	// version is the object in the cache. live is the object on the API server, if the cache has only keys. Both are nil
+	// if there is no object.
 	version *cached.Object
 	live    *unstructured.Unstructured
-	// pause is the one that holds the object; nil for none. Whole: it holds the operator, deletions too, so no object is looked at.
+	// pause holds the object; nil for none. whole: the whole operator is paused, also for deletions, so no object is
+	// read.
 	pause *pause.Pause
 	whole bool
-	// memory is what is remembered of the object. Changes are what came up for it since its last reconcile.
+	// memory is the state of the object in this process. changes are the events since its last reconcile.
 	memory  *ObjectState
 	changes inbox.Changes
 	// current: caches show this operator's own writes.
@@ -70,14 +74,18 @@ type arrival struct {
 	now     time.Time
 	// due is when the key is due for objects that are gone.
 	due queue.Next
-	// short reports whether other reconciles hold so much memory, in bytes, as this one takes. It is asked once.
-	short func(bytes int) bool
+	// question: a person asks about the object, and no reconcile begins.
+	question bool
+	// held is why the deletion of the object waits; nil if it does not.
+	held *limits.Answer
+	// share is the memory that the reconcile may use, once the gates are open.
+	share *children.Share
 }
 
-// arrive finds the object that a batch is about. Halt is the pause that holds whatever has its key, nil for none.
+// arrive reads the object of a batch. Halt is the pause that holds everything under the key, nil for none.
 func (s *Controller) arrive(ctx context.Context, key cache.ObjectName, t *Batch, halt *pause.Pause) (arrival, error) {
 	a := arrival{key: key, pause: halt, memory: t.Memory, changes: t.Changes, now: time.Now()}
-	a.current = a.memory.CaughtUp(ctx, s.Host.Read) // asked before the read, which is then no older than that
+	a.current = a.memory.CaughtUp(ctx, s.Host.Read) // before the read, so that the read is at least as new
 	a.version, _ = s.Own.Get(key)
 	if a.whole = halt != nil && halt.By == pause.Operator; a.whole || a.version == nil {
 		return a, nil
@@ -98,7 +106,8 @@ func (s *Controller) arrive(ctx context.Context, key cache.ObjectName, t *Batch,
 	return a, nil
 }
 
-// readLive reads an object of which the cache has the key alone; nil when it is gone.
+// readLive reads an object from the API server, because the cache has only its key. It returns nil if the object is
+// gone.
 func (s *Controller) readLive(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
 	object, err := s.Host.Read(ctx, s.Own.Resource().GVR, key)
 	if err != nil {
@@ -107,10 +116,10 @@ func (s *Controller) readLive(ctx context.Context, key cache.ObjectName) (*unstr
 	return object, nil
 }
 
-// exists reports whether there is an object.
+// exists reports whether the cache, and the API server if it was asked, have the object.
 func (a arrival) exists() bool { return a.version != nil }
 
-// object returns what the gates know of an object that exists.
+// object returns the metadata of an object that exists.
 func (a arrival) object() metav1.Object {
 	if a.live != nil {
 		return a.live
@@ -118,7 +127,7 @@ func (a arrival) object() metav1.Object {
 	return a.version
 }
 
-// tree returns the object as a reconcile reads it; nil where there is none, and where only its key is known.
+// tree returns the object for a reconcile; nil if there is none, or if only its key is known.
 func (a arrival) tree() *unstructured.Unstructured {
 	if a.live != nil || a.version == nil {
 		return a.live
@@ -126,50 +135,64 @@ func (a arrival) tree() *unstructured.Unstructured {
 	return a.version.Tree()
 }
 
-// hasLeftScope reports whether the object's namespace is outside the scope. The object is about to go from the cache.
-func (s *Controller) hasLeftScope(a arrival) (detail string, closed bool) {
+// hasLeftScope reports whether the object's namespace is outside the scope. The cache will drop the object soon.
+func (s *Controller) hasLeftScope(a *arrival) (detail string, closed bool) {
 	return "", a.exists() && s.Own.Leaves(a.key.Namespace)
 }
 
-// awaitReturn keeps the changes, should the namespace come back.
+// awaitReturn keeps the changes, because the namespace may return.
 func awaitReturn(ctx context.Context, s *Controller, a arrival, _ *Batch, w Why) (queue.Next, error) {
 	s.idle(ctx, a, w)
 	return a.due.Sooner(source.ListingLook, queue.Due), nil
 }
 
-// isPaused reports whether the object is paused, and why.
-func (s *Controller) isPaused(a arrival) (detail string, closed bool) {
+// isPaused reports whether the object is paused, and by which pause.
+func (s *Controller) isPaused(a *arrival) (detail string, closed bool) {
 	if a.pause == nil {
 		return "", false
 	}
 	return a.pause.String(), true
 }
 
-// isBehind reports whether caches do not show this operator's own writes yet.
-func (s *Controller) isBehind(a arrival) (detail string, closed bool) { return "", !a.current }
+// isBehind reports whether a cache lacks one of this operator's own writes.
+func (s *Controller) isBehind(a *arrival) (detail string, closed bool) { return "", !a.current }
 
-// awaitCache puts the key aside until caches have caught up.
+// awaitCache parks the key until caches have this operator's own writes.
 func awaitCache(ctx context.Context, s *Controller, a arrival, t *Batch, w Why) (queue.Next, error) {
 	s.idle(ctx, a, w)
 	return a.due, Park(t, a.memory)
 }
 
-// isLooping reports whether the object is held back because its reconciles write again and again. A deletion is not held back.
-func (s *Controller) isLooping(a arrival) (detail string, closed bool) {
+// isLooping reports whether the breaker holds the object back, because its reconciles write again and again. Deletions
+// go on.
+func (s *Controller) isLooping(a *arrival) (detail string, closed bool) {
 	return "", a.memory.Breaker.Wait(a.now) > 0 && a.object().GetDeletionTimestamp() == nil
 }
 
-// awaitBreaker waits until the next reconcile is allowed as a probe.
+// awaitBreaker waits until the breaker allows a reconcile as a probe.
 func awaitBreaker(ctx context.Context, s *Controller, a arrival, t *Batch, w Why) (queue.Next, error) {
 	t.Unpark()
 	s.idle(ctx, a, w)
 	return a.due.Sooner(a.memory.Breaker.Wait(a.now), queue.Due), nil
 }
 
-// isShort reports whether other reconciles hold the memory that this one takes.
-func (s *Controller) isShort(a arrival) (detail string, closed bool) { return "", a.short(a.bytes()) }
+// isShort reports whether others use the memory that this reconcile needs. A reconcile takes its share here; a question takes none.
+func (s *Controller) isShort(a *arrival) (detail string, closed bool) {
+	who := s.budgetKey(a.key)
+	if a.question {
+		return "", s.Budget.Lacks(who, a.bytes())
+	}
+	a.share = s.Budget.Take(who, a.bytes(), s.Inbox)
+	return "", a.share == nil
+}
 
-// awaitMemory waits for the memory. The key is queued when there is enough.
+// returnShare gives the memory of a reconcile back, and remembers how much it grew.
+func (a *arrival) returnShare() {
+	a.memory.Grown = a.share.Grown()
+	a.share.Return()
+}
+
+// awaitMemory waits for memory. The budget queues the key when there is enough.
 func awaitMemory(ctx context.Context, s *Controller, a arrival, t *Batch, w Why) (queue.Next, error) {
 	t.Short()
 	s.idle(ctx, a, w)

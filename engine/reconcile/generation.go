@@ -16,7 +16,7 @@ import (
 // observedGeneration returns the generation that handlers saw, for status.observedGeneration; zero if the field is right, or is not
 // the engine's. It is not for an object that no handler sees: another operator may have it.
 func (p *run) observedGeneration(st State) int64 {
-	if !p.Rules.SetsGeneration || p.Deletion != "" || p.Gone || p.resourceWide() || !p.Own.Resource().Status {
+	if !p.Rules.SetsGeneration || p.Deletion != "" || !p.Own.Resource().Status {
 		return 0 // without a subresource, each write of the status would be another generation
 	}
 	now := p.generation()
@@ -47,7 +47,7 @@ func (p *run) mayHandle(st State, r progress.Handler) bool {
 // ended reports whether all handlers are through with the object's generation, also those that have failed for good.
 func (st State) ended() bool {
 	open := func(j *Attempt) bool { return !j.Record.Done && !j.Cause.FromClock() && j.Cause != dsl.Event }
-	return !st.hasMissingOutcome() && !slices.ContainsFunc(st.Jobs, open)
+	return !st.hasMissingOutcome() && !slices.ContainsFunc(st.Attempts, open)
 }
 
 // endedWith reports whether the change leaves nothing of the generation to a later reconcile, either.

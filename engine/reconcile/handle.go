@@ -7,23 +7,19 @@ import (
 	"context"
 	"slices"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// handle runs the handlers that have something to do: each in its order, or those that the resource's lifecycle chooses.
-func (p *run) handle(ctx context.Context, st State) (State, error) {
-	readers, all := p.Rules.Readers, p.Rules.Spec.Lifecycle == nil
-	if p.Gone && p.memory.Finalized {
-		readers = slices.DeleteFunc(slices.Clone(readers), func(r progress.Handler) bool { return !r.On(dsl.Event) })
-	}
+// handle runs the handlers that are due: all in their order, or only the handlers that the resource's lifecycle chooses.
+func (p *run) handle(ctx context.Context, st State, readers []progress.Handler) (State, error) {
+	all := p.Rules.Spec.Lifecycle == nil
 	for _, r := range readers {
 		var j *Attempt
 		p.noteOutcomesRead(st, r)
 		if st, j = p.decide(ctx, st, r); j != nil {
-			st.Jobs = append(st.Jobs, j)
+			st.Attempts = append(st.Attempts, j)
 			if !all {
 				continue
 			}
@@ -44,12 +40,11 @@ func (p *run) handle(ctx context.Context, st State) (State, error) {
 
 // handleChosen runs the handlers that the resource's lifecycle chooses.
 func (p *run) handleChosen(ctx context.Context, st State) (State, error) {
-	blocked := func(h *dsl.Handler) bool { return p.blocker(st, h) != "" }
-	chosen, err := st.Jobs.Chosen(p.Rules.Spec.Lifecycle, blocked, p.Now)
+	chosen, err := p.runnable(st).Chosen(p.Rules.Spec.Lifecycle)
 	if err != nil {
 		st = st.noted(Note{Line: "lifecycle failed; the first handler runs", Err: err, Grave: true})
 	}
-	for _, j := range st.Jobs {
+	for _, j := range st.Attempts {
 		if slices.ContainsFunc(chosen, func(r progress.Handler) bool { return r.Handler == j.Reader.Handler }) {
 			continue
 		}
@@ -62,8 +57,8 @@ func (p *run) handleChosen(ctx context.Context, st State) (State, error) {
 	for _, r := range chosen {
 		var j *Attempt
 		p.noteOutcomesRead(st, r)
-		st, j = p.decide(ctx, st, r) // what those before it have done to the object counts
-		if st.Jobs = st.Jobs.Replace(r, j); j == nil {
+		st, j = p.decide(ctx, st, r) // handlers before this one may have changed the object
+		if st.Attempts = st.Attempts.Replace(r, j); j == nil {
 			continue
 		}
 		if st, err = p.attempt(ctx, st, j); err != nil {
@@ -71,10 +66,9 @@ func (p *run) handleChosen(ctx context.Context, st State) (State, error) {
 		}
 		st = p.publishOutcome(st, r)
 	}
-	switch wait, some := st.Jobs.notRun(blocked, p.Now); {
-	case some:
-		st.Due = st.Due.AtOnce()
-	case wait > 0:
+	if len(p.runnable(st)) > 0 {
+		st.Due = st.Due.AtOnce() // they were not chosen
+	} else if wait := st.Attempts.backoff(p.Now); wait > 0 {
 		st.Due = st.Due.Sooner(wait, queue.Due)
 	}
 	return st, nil

@@ -15,18 +15,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/history"
 )
 
-// keep keeps a reconcile in the history.
+// keep adds a reconcile to the history.
 func (o *Observer) keep(p *run, out Result) {
-	if p.Gone || p.resourceWide() {
-		return
-	}
 	r := o.History.Record()
 	p.wokenBy(r)
 	r.Err(out.Err)
 	if out.Written != nil {
 		r.Wrote()
 	}
-	for _, a := range out.Attempts {
+	for _, a := range out.Ended {
 		one := history.Attempt{Handler: a.Handler.ID, Cause: string(a.Cause), Number: a.Attempt, Outcome: "success", Took: a.Took}
 		if a.Err != nil {
 			one.Outcome, one.Err = string(attempt.Outcome(a.Err, a.Trouble.After.Done, a.Trouble.After.Failed)), a.Err.Error()
@@ -43,12 +40,12 @@ func (o *Observer) keep(p *run, out Result) {
 	o.History.Keep(o.id(p.Key), when, r, p.Version)
 }
 
-// id names an object in the history.
+// id returns the name of an object in the history.
 func (o *Observer) id(key cache.ObjectName) history.ID {
 	return history.ID{Resource: o.Resource, Key: key}
 }
 
-// wokenBy notes what came up for an object since its last reconcile; nothing where no more than its time did.
+// wokenBy records the changes that woke a reconcile, none if its time had come.
 func (p *run) wokenBy(r *history.Record) {
 	c := p.Changes
 	switch c.Event {

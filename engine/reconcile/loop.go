@@ -22,17 +22,18 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// walked is a client that notes each version which it writes on a walk; one write of the reconcile may make two versions.
-type walked struct {
+// trailClient is a client that records each version that it writes on the trail. One write of the reconcile may make two
+// versions.
+type trailClient struct {
 	patch.Client
 	walk *breaker.Walk
-	// uid is the object's, and handlers are those whose changes are written.
+	// uid is the object's. handlers are the handlers whose changes are written.
 	uid      types.UID
 	handlers []string
 }
 
 // Patch sends a patch.
-func (w walked) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
+func (w trailClient) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
 	defer w.walk.Writing(w.uid, w.handlers...)()
 	o, err := w.Client.Patch(ctx, name, kind, data, options, sub...)
 	if err == nil {
@@ -41,8 +42,8 @@ func (w walked) Patch(ctx context.Context, name string, kind types.PatchType, da
 	return o, err
 }
 
-// limitLoops holds an object back when its reconciles write again and again, or its handlers undo each other without
-// a write.
+// limitLoops opens the breaker of an object if its reconciles write again and again, or if its handlers undo each other
+// without a write.
 func (p *run) limitLoops(st State, v change) State {
 	m, content, last, writes := p.memory, uint32(0), "", p.family.Writes()
 	for _, w := range writes {
@@ -57,12 +58,12 @@ func (p *run) limitLoops(st State, v change) State {
 	if m.Breaker == nil {
 		m.Breaker = &breaker.Breaker{}
 	}
-	if st.Jobs.Timed(writes) {
+	if st.Attempts.Timed(writes) {
 		p.walk.Alone()
 	}
-	changers := st.Jobs.Changers(writes)
+	changers := st.Attempts.Changers(writes)
 	wake := p.walk.Wake(changers)
-	if !v.behind && st.Jobs.Driven(writes, wake.Paced) || !m.Breaker.Wrote(p.Now, content, wake.Paced && !v.behind) {
+	if !v.behind && st.Attempts.Driven(writes, wake.Paced) || !m.Breaker.Wrote(p.Now, content, wake.Paced && !v.behind) {
 		p.Inbox.Suspend(p.Key, time.Time{})
 		return st
 	}
@@ -80,18 +81,18 @@ func (p *run) limitLoops(st State, v change) State {
 		Action: "breaker", Reason: "Looping", Message: text,
 	}
 	if again {
-		note.Warning, note.Level = false, 1 // the log has it, and says when it is over
+		note.Warning, note.Level = false, 1 // the log has it already, and says when it is over
 	}
 	return st.noted(note)
 }
 
-// progressed reports whether a run got on: its machine has moved or put something on its object, or more of its steps and
-// sub-handlers are done than before. Such a run does not count as one of a row.
+// progressed reports whether an attempt got further: its machine moved or changed its object, or more steps and
+// sub-handlers are done. Such an attempt ends a row of runs at once.
 func progressed(j *Attempt) bool {
 	return j.Machine != nil && (len(j.Machine.Moves) > 0 || j.Machine.Sent.Put) || j.Record.Past() > j.Entry.Try.Past()
 }
 
-// askedAgain returns the time after which a handler asks to run again; asks is false where it does not.
+// askedAgain returns the time after which a handler asks to run again. Asks is false if it does not.
 func askedAgain(j *Attempt, now time.Time) (after time.Duration, asks bool) {
 	if asks = !j.Record.Done; asks {
 		after = j.Record.Waits(now)
@@ -102,7 +103,7 @@ func askedAgain(j *Attempt, now time.Time) (after time.Duration, asks bool) {
 	return after, asks
 }
 
-// slow makes a handler wait for a second that asks to run at once again and again, without an event from outside.
+// slow makes a handler wait for a second if it asks to run at once again and again, without an event from outside.
 func (p *run) slow(st State, j *Attempt, before progress.Record, now time.Time) State {
 	if progressed(j) {
 		return st
@@ -128,18 +129,16 @@ func (p *run) slow(st State, j *Attempt, before progress.Record, now time.Time) 
 	j.Record = j.Record.Later(now.Add(wait))
 	if slowed {
 		note := Note{About: attempt.About{Handler: id, Cause: j.Cause, Attempt: before.Attempts + 1}, Line: "handler asks to run at once again and again; it waits a second each time", Warning: true}
-		if !p.resourceWide() {
-			note.Action, note.Reason = id, "Looping"
-			note.Message = fmt.Sprintf("Handler %s asks to run at once again and again; it waits a second each time, until somebody else changes something", id)
-		}
+		note.Action, note.Reason = id, "Looping"
+		note.Message = fmt.Sprintf("Handler %s asks to run at once again and again; it waits a second each time, until somebody else changes something", id)
 		st = st.noted(note)
 	}
 	return st
 }
 
-// Driven reports whether others set the pace of all that the reconcile wrote: the time, or children and related objects (see
-// [breaker.Wake]), after which it changed only the object's status. That is no loop: a heartbeat follows the clock, and a status
-// follows the Pods of a roll-out.
+// Driven reports whether all writes of the reconcile follow time, children or related objects (see [breaker.Wake]). For
+// children and related objects, they may change only the object's status. That is no loop: a heartbeat follows the clock,
+// and a status follows the Pods of a roll-out.
 func (js Attempts) Driven(writes []children.Write, paced bool) bool {
 	return !slices.ContainsFunc(js, func(j *Attempt) bool {
 		if paced && j.Cause.FromOthers() {
@@ -154,7 +153,7 @@ func (js Attempts) Timed(writes []children.Write) bool {
 	return !slices.ContainsFunc(js, func(j *Attempt) bool { return !j.timed() && j.Ran && (j.writes(writes) || j.Asks()) })
 }
 
-// timed reports whether the handler runs because a time has come, and not because it asked to run at once.
+// timed reports whether a time was the handler's cause, and not its own request to run at once.
 func (j *Attempt) timed() bool { return j.Cause.FromClock() && !j.Soon }
 
 // writes reports whether some of these writes are the handler's.
@@ -162,7 +161,7 @@ func (j *Attempt) writes(all []children.Write) bool {
 	return slices.ContainsFunc(all, func(w children.Write) bool { return w.Handler == j.Reader.ID })
 }
 
-// Changers names the handlers that have changed the object or its children.
+// Changers returns the handlers that have changed the object or its children.
 func (js Attempts) Changers(writes []children.Write) (out []string) {
 	for _, j := range js {
 		if j.Asks() || slices.ContainsFunc(writes, func(w children.Write) bool { return w.Child && w.Handler == j.Reader.ID }) {

@@ -15,36 +15,38 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// renamed moves what the operator has left on an object under its earlier names, before the reconcile opens the progress. So the rest
-// of the reconcile knows one name. Only an object that is being deleted keeps the earlier finalizer, for the server takes no new one.
-// It returns the object as it is then, nil when it is gone.
+// renamed moves the operator's marks from its earlier names to its present one, before the reconcile opens the progress.
+// An object that is being deleted keeps the earlier finalizer, because the server accepts no new one. It returns the
+// object after that, nil if it is gone.
 func (s *Controller) renamed(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *ObjectState) (*unstructured.Unstructured, error) {
 	if !s.Writer.Renamer.Finds(o) {
 		return o, nil
 	}
-	moved, err := s.Writer.move(ctx, key, o, func(now *unstructured.Unstructured) { s.wroteMarks(key, now, m) })
-	if err != nil || moved == nil {
+	moved, err := s.Writer.move(ctx, key, o)
+	s.wroteMarks(key, moved.Written, m)
+	if err != nil || moved.Object == nil {
 		return nil, err
 	}
 	s.logMoved(key, o)
-	return s.Writer.Shown(moved), nil
+	return s.Writer.Shown(moved.Object), nil
 }
 
-// takenOver moves the mark with which an earlier version of the operator has marked an object as handled in status.observedGeneration,
-// before the reconcile opens the progress. It returns the object as it is then, nil when it is gone.
+// takenOver moves the mark of an earlier version of the operator in status.observedGeneration to the state annotation,
+// before the reconcile opens the progress. It returns the object after that, nil if it is gone.
 func (s *Controller) takenOver(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *ObjectState) (*unstructured.Unstructured, error) {
-	if m.Ledger.Known() || !s.Writer.hasMarker(o) {
+	if m.Progress.Known() || !s.Writer.hasMarker(o) {
 		return o, nil
 	}
-	now, err := s.Writer.takeOver(ctx, key, o, func(now *unstructured.Unstructured) { s.wroteMarks(key, now, m) })
-	if err != nil || now == nil {
+	taken, err := s.Writer.takeOver(ctx, key, o)
+	s.wroteMarks(key, taken.Written, m)
+	if err != nil || taken.Object == nil {
 		return nil, err
 	}
-	return s.Writer.Shown(now), nil
+	return s.Writer.Shown(taken.Object), nil
 }
 
-// renewed renews the operator's own entries in the managedFields of an object whose CRD has dropped their version, once in a process.
-// It returns the object as it is then. A failure holds up nothing, and the next reconcile tries again: the log has it once.
+// renewed moves the operator's own entries in managedFields to a served version, if the CRD has dropped theirs. It
+// returns the object after that. A failure is logged once; the reconcile goes on, and the next one tries again.
 func (s *Controller) renewed(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *ObjectState) *unstructured.Unstructured {
 	renewer := s.Others.Renewer
 	if m.Renewed || len(o.GetManagedFields()) == 0 || !renewer.Finds(ctx, o) {
@@ -55,7 +57,7 @@ func (s *Controller) renewed(ctx context.Context, key cache.ObjectName, o *unstr
 	said := m.Unrenewed
 	m.Renewed, m.Unrenewed = err == nil, ""
 	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // the event of what others did brings the next reconcile
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // the event of the other write starts a reconcile
 		return o
 	case err != nil:
 		if m.Unrenewed = err.Error(); m.Unrenewed == said {
@@ -66,19 +68,21 @@ func (s *Controller) renewed(ctx context.Context, key cache.ObjectName, o *unstr
 	case now == nil:
 		return o
 	}
-	s.wroteMarks(key, now, m)
+	s.wroteMarks(key, []*unstructured.Unstructured{now}, m)
 	log.Info("renewed entries in managedFields of a version that the CRD has dropped")
 	return s.Writer.Shown(now)
 }
 
-// wroteMarks notes a write to an object before the reconcile over it.
-func (s *Controller) wroteMarks(key cache.ObjectName, now *unstructured.Unstructured, m *ObjectState) {
-	s.Observer.Metrics.Wrote(s.Rules.Resource, false, true)
-	m.Writes.Add(inbox.Write{Cache: s.Own, Key: key, UID: now.GetUID(), Version: now.GetResourceVersion(), Own: true})
-	s.Host.Announce(key, s.Own.Resource().GVR, now)
+// wroteMarks notes writes to an object before the reconcile over it.
+func (s *Controller) wroteMarks(key cache.ObjectName, written []*unstructured.Unstructured, m *ObjectState) {
+	for _, now := range written {
+		s.Observer.Metrics.Wrote(s.Rules.Resource, false, true)
+		m.Writes.Add(inbox.Write{Cache: s.Own, Key: key, UID: now.GetUID(), Version: now.GetResourceVersion(), Own: true})
+		s.Host.Announce(key, s.Own.Resource().GVR, now)
+	}
 }
 
-// logMoved says that marks of earlier names were moved.
+// logMoved logs that marks of earlier names were moved.
 func (s *Controller) logMoved(key cache.ObjectName, o *unstructured.Unstructured) {
 	s.logOf(Input{Key: key, Object: o}, attempt.About{}).Info("moved what the operator had left on the object under an earlier name", "was", s.Rules.Operator.Was)
 }

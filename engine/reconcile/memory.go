@@ -26,111 +26,116 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/machine"
 )
 
-// ObjectState is what this process knows of one object beyond what is stored on it. It lasts as long
-// as the object and the leadership; losing it costs a resume. Only a reconcile of the object's key may use it.
+// ObjectState is what this process knows about one object beyond what the object itself stores. It lasts as long as the
+// object and the leadership; if it is lost, handlers run for a resume. Only a reconcile of the object's key may use it.
 type ObjectState struct {
 	UID types.UID
 	// Seen: a reconcile over the object was finished.
 	Seen bool
-	// Finalized: the delete handlers are done.
-	Finalized bool
-	// Owes: the condition that says which handlers fail could not be written.
+	// DeletionBegun: the limits have let the delete handlers begin. Finalized: they are done.
+	DeletionBegun, Finalized bool
+	// Owes: conditions of the engine could not be written, and are sent later.
 	Owes bool
-	// Foreign: the condition Ready is another field manager's.
+	// Foreign: another field manager owns the condition Ready.
 	Foreign bool
-	// Renewed: the operator's entries in managedFields of a dropped version were renewed, or others' are in the way.
+	// Renewed: entries of dropped versions in managedFields were looked for once. The operator's own are renewed, unless
+	// entries of others prevent that.
 	Renewed bool
-	// Ready is a digest of the condition Ready that the object has from this operator, as far as this process knows.
+	// Ready is a digest of the condition Ready that this operator has set, as far as this process knows.
 	Ready uint64
-	// Ledger is what the object's handlers have handled.
-	Ledger progress.Memory
-	// Resync is when the object's resync period ends; nil before the first reconcile, and without a period.
+	// Progress is the handlers' progress.
+	Progress progress.Memory
+	// Resync is when the object's resync period ends; nil before the first reconcile, or without a period.
 	Resync *time.Time
-	// Again are the handlers that asked to be run again; nil for none.
+	// Again are the handlers that asked to run again; nil for none.
 	Again *Alarm
-	// Sweep is about children that no handler has any more.
+	// Sweep is the state of the search for children that no handler makes any longer.
 	Sweep prune.SweepMemory
-	// Breaker counts passes that write; nil before the first one.
+	// Breaker counts reconciles that write; nil before the first one.
 	Breaker *breaker.Breaker
-	// Rest is there from Wake to Sleep; between reconciles it is nil where it says nothing.
-	*Rest
+	// RareState is set from Wake to Sleep. Between reconciles it is nil if it is empty.
+	*RareState
 }
 
-// Rest is what is remembered of few objects, or for short.
-type Rest struct {
-	// Rerun are handlers that are to run for what others have written to children in the last reconcile.
+// RareState has the state that few objects need, or that is needed for a short time.
+type RareState struct {
+	// Rerun are handlers that the next reconcile runs, because others have written children in the last one.
 	Rerun []string
-	// Refused are handlers whose changes the server did not take the last time.
-	Refused map[string]bool
+	// Rejected are handlers whose changes the server rejected the last time.
+	Rejected map[string]bool
 	// Event is the watch's last event, for handlers of cause event.
 	Event apiwatch.EventType
-	// Ticks are the resource's timers for this object, nil where there are none.
+	// Ticks are the next runs of the resource's timers for this object, nil without timers.
 	Ticks []Tick
 	// Related is what handlers last saw of related objects.
 	Related related.State
-	// Writes are own ones that the cache must show before the next reconcile.
+	// Writes are own writes that caches must show before the next reconcile.
 	Writes inbox.Writes
-	// Ignored are changes that the server does not make, nil when there are none; see patch.Target.
-	// They were so when the CRD had changed as often as Schemas says.
+	// Ignored are changes that the server ignores, nil for none; see patch.Target. They hold while the CRD's change
+	// count is Schemas.
 	Ignored  []uint64
 	Schemas  int64
 	Children children.Memory
-	// Filters are those of the object that failed when they were asked last.
+	// Filters are the filters that failed in their last evaluation.
 	Filters filter.Faults
-	// Troubles are the failures that the log names, by handler; the key is empty for those of reconciles themselves.
+	// Troubles are the failures that the log has, by handler. The empty key is for reconciles themselves.
 	Troubles attempt.Troubles
-	// Memo is what handlers keep, nil before one asks for it; see Kept.
+	// Memo is the handlers' memory about the object, nil before a handler asks for it; see Kept.
 	Memo *dsl.Memo
-	// Shared: others than reconciles have the memo.
+	// Shared: somebody beside reconciles holds the memo.
 	Shared bool
-	// Done is what machines have done and could not write, by handler; nil where there is nothing.
+	// Done has the work of machines that is not written yet, by handler; nil for none.
 	Done map[string]machine.Done
-	// Rows are how often in a row handlers have asked to run at once; nil where none has.
+	// Rows counts how often in a row handlers have asked to run at once; nil for none.
 	Rows map[string]breaker.Row
-	// Grown is how much more memory the last reconcile took than its object is worth; zero where that was little.
+	// Grown is how much more memory the last reconcile used than the estimate; zero if it was little.
 	Grown int
-	// Woken is what woke the object last, as long as something of that is left to do.
+	// Woken is what woke the object last, while work for it remains.
 	Woken breaker.Woken
-	// Halt is the pause in which the last reconcile found the object; nil without a pause.
+	// Halt is the pause that the last reconcile found; nil without a pause.
 	Halt *Halt
-	// Outcomes are what came of handlers that others read, as the last reconcile has left it; nil where none is read.
+	// Held is the message of the Event about the limit that holds the deletion; empty if none was sent.
+	Held string
+	// Outcomes are the handlers' outcomes after the last reconcile; nil if no handler reads outcomes.
 	Outcomes dsl.Outcomes
-	// Unrenewed is the error of the last attempt to renew entries in managedFields, as the log has it; empty if that did not fail.
+	// Unrenewed is the logged error of the last attempt to renew entries in managedFields; empty if it succeeded.
 	Unrenewed string
-	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
+	// Unready are children that run Pods and are not ready; nil for none.
+	Unready map[types.UID]unreadyChild
+	// Settled are types of conditions whose removal is done: they are gone, or another manager owns them.
 	Settled []string
 }
 
-// Halt is what is remembered of the pause of an object.
+// Halt is the pause of an object, as this process has noted it.
 type Halt struct {
-	// By is where it is declared.
+	// By is where the pause is declared.
 	By pause.By
-	// Said is what the object's condition says of it, as this process has written it; empty where it has not.
+	// Said is the text of the object's condition Paused that this process has written; empty if it has not.
 	Said string
 }
 
-// Itself stands for the reconcile's own requests among the handlers that were refused: its write, and its look for an
-// object whose deletion the watch did not show.
+// Itself is the key of the reconcile's own requests among the handlers whose requests are rejected. They are its write,
+// and the read that confirms a missed deletion.
 const Itself = ""
 
-// Tombstone is an object that is gone, with what is remembered of it.
+// Tombstone is an object that is gone, with its state.
 type Tombstone = inbox.Tombstone[ObjectState]
 
-// Batch is what a reconcile has taken for its key.
+// Batch has the changes that a reconcile has taken for its key.
 type Batch = inbox.Batch[ObjectState]
 
-// newMemory returns the memory of an object that no reconcile has seen. It is awake.
-func newMemory(uid types.UID) *ObjectState { return &ObjectState{UID: uid, Rest: &Rest{}} }
+// newMemory returns the state of an object that no reconcile has seen. It is awake.
+func newMemory(uid types.UID) *ObjectState { return &ObjectState{UID: uid, RareState: &RareState{}} }
 
-// Wake makes the memory ready for use. It is nil for an object that is not remembered.
+// Wake makes the state ready for use. A nil state stays nil.
 func (m *ObjectState) Wake() *ObjectState {
-	if m != nil && m.Rest == nil {
-		m.Rest = &Rest{}
+	if m != nil && m.RareState == nil {
+		m.RareState = &RareState{}
 	}
 	return m
 }
 
-// borrow wakes the memory for an answer, which remembers nothing. What is returned puts it back as it was.
+// borrow wakes the state for an answer. The returned function restores it.
 func (m *ObjectState) borrow() (giveBack func()) {
 	if m == nil {
 		return func() {}
@@ -140,12 +145,12 @@ func (m *ObjectState) borrow() (giveBack func()) {
 	return func() { m.Writes, m.Filters, m.Event = writes, filters, event }
 }
 
-// Refuse notes that the server did not take what a handler wants.
-func (m *ObjectState) Refuse(id string) {
-	if m.Refused == nil {
-		m.Refused = map[string]bool{}
+// Reject notes that the server rejected a handler's changes.
+func (m *ObjectState) Reject(id string) {
+	if m.Rejected == nil {
+		m.Rejected = map[string]bool{}
 	}
-	m.Refused[id] = true
+	m.Rejected[id] = true
 }
 
 // Row notes how often in a row a handler has asked to run at once.
@@ -160,8 +165,7 @@ func (m *ObjectState) Row(id string, row breaker.Row) {
 	}
 }
 
-// Kept is what handlers keep of the object. It is made when it is asked for, and dropped with what says nothing when it
-// is empty still.
+// Kept returns the memo that handlers keep for the object, and makes it if there is none. Sleep drops an empty memo.
 func (m *ObjectState) Kept() *dsl.Memo {
 	if m.Memo == nil {
 		m.Memo = &dsl.Memo{}
@@ -169,16 +173,17 @@ func (m *ObjectState) Kept() *dsl.Memo {
 	return m.Memo
 }
 
-// Share is Kept for who has it beyond a reconcile, as a daemon does: it is not dropped from then on.
+// Share returns the memo for somebody who holds it beyond a reconcile, such as a daemon. Sleep does not drop it from
+// then on.
 func (m *ObjectState) Share() *dsl.Memo {
 	m.Shared = true
 	return m.Kept()
 }
 
-// Back is what is remembered of an object that is back in sight, now being what else is, nil for nothing: machines that have gone
-// through states of deletion meanwhile run from their beginning.
+// Back returns the state of an object that the cache shows again. Now is the present state, nil for none. Machines that
+// have gone through states of deletion in the meantime start over.
 func (m *ObjectState) Back(now *ObjectState) *ObjectState {
-	if m.Rest == nil {
+	if m.RareState == nil {
 		return now
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.Done)) {
@@ -194,21 +199,21 @@ func (m *ObjectState) Back(now *ObjectState) *ObjectState {
 	return now
 }
 
-// Gone notes that the object is gone, or another one has its name: the log counts it no more. A nil memory is that of an
-// object that is not remembered.
+// Gone notes that the object is gone, or that another object has its name, so that the log stops counting it as failing.
+// The state may be nil.
 func (m *ObjectState) Gone() {
-	if m != nil && m.Rest != nil {
+	if m != nil && m.RareState != nil {
 		m.Troubles.Gone()
 	}
 }
 
-// Sleep ends its use: what says nothing is dropped. It may end more than once.
+// Sleep ends the use of the state, and drops its empty parts. It may be called more than once.
 func (m *ObjectState) Sleep() {
-	if m == nil || m.Rest == nil {
+	if m == nil || m.RareState == nil {
 		return
 	}
 	if m.Ignored == nil {
-		m.Schemas = 0 // which counts for those alone
+		m.Schemas = 0 // which counts only for them
 	}
 	if len(m.Done) == 0 {
 		m.Done = nil
@@ -219,19 +224,18 @@ func (m *ObjectState) Sleep() {
 	if m.Memo != nil && !m.Shared && m.Memo.Empty() {
 		m.Memo = nil
 	}
-	if reflect.ValueOf(m.Rest).Elem().IsZero() {
-		m.Rest = nil
+	if reflect.ValueOf(m.RareState).Elem().IsZero() {
+		m.RareState = nil
 	}
 }
 
-// CaughtUp reports whether caches show this operator's last writes to the object, its children and what else its
-// handlers wrote to, as far as the server knows of them.
+// CaughtUp reports whether caches show this operator's last writes to the object, its children and other objects.
 func (m *ObjectState) CaughtUp(ctx context.Context, read inbox.Read) bool {
 	return m == nil || m.Writes.Shown() || m.Writes.Recall(ctx, read)
 }
 
-// expecting wakes the memory, and returns it with more writes to wait for: writes of reconciles over other objects, and own writes
-// of earlier reconciles over this object.
+// expecting wakes the state, and adds writes to wait for: writes of other objects' reconciles, and own writes of earlier
+// reconciles.
 func (m *ObjectState) expecting(writes, own []inbox.Write) *ObjectState {
 	if m = m.Wake(); m != nil {
 		m.Writes.Resume(own)

@@ -29,7 +29,7 @@ func TestSleep(t *testing.T) {
 		"how often the CRD has changed":        {func(m *ObjectState) { m.Schemas = 3 }, false},
 		"changes that the server drops":        {func(m *ObjectState) { m.Schemas, m.Ignored = 3, []uint64{7} }, true},
 		"handlers that run once more":          {func(m *ObjectState) { m.Rerun = []string{"h"} }, true},
-		"handlers that were refused":           {func(m *ObjectState) { m.Refused = map[string]bool{"h": true} }, true},
+		"handlers that were refused":           {func(m *ObjectState) { m.Rejected = map[string]bool{"h": true} }, true},
 		"an event":                             {func(m *ObjectState) { m.Event = "ADDED" }, true},
 		"timers":                               {func(m *ObjectState) { m.Ticks = []Tick{{}} }, true},
 		"a write that the cache does not show": {func(m *ObjectState) { m.Writes.Add(inbox.Write{UID: "u"}) }, true},
@@ -46,13 +46,13 @@ func TestSleep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory("u")
 			test.remember(m)
-			before := m.Rest
+			before := m.RareState
 			m.Sleep()
 			m.Sleep()
-			if kept := m.Rest != nil; kept != test.keeps || kept && m.Rest != before {
+			if kept := m.RareState != nil; kept != test.keeps || kept && m.RareState != before {
 				t.Errorf("what few objects have is kept: %t, want %t", kept, test.keeps)
 			}
-			if m.Wake(); m.Rest == nil || test.keeps && m.Rest != before {
+			if m.Wake(); m.RareState == nil || test.keeps && m.RareState != before {
 				t.Error("it is not there when the object is looked at again")
 			}
 		})
@@ -64,7 +64,7 @@ func TestSleep(t *testing.T) {
 // TestAnObjectAtRestIsSmall holds what one costs that has nothing but the progress of its handlers.
 func TestAnObjectAtRestIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(ObjectState{}); size > 192 {
-		t.Errorf("each object costs %d bytes, want 192 at most: what few of them have belongs into Rest", size)
+		t.Errorf("each object costs %d bytes, want 192 at most: what few of them have belongs into RareState", size)
 	}
 }
 
@@ -72,8 +72,8 @@ func TestAnObjectAtRestIsSmall(t *testing.T) {
 func TestAnEmptyMemoCostsNothing(t *testing.T) {
 	m := newMemory("u")
 	m.Kept()
-	if m.Sleep(); m.Rest != nil {
-		t.Errorf("an empty memo is kept: %+v", m.Rest)
+	if m.Sleep(); m.RareState != nil {
+		t.Errorf("an empty memo is kept: %+v", m.RareState)
 	}
 	m.Wake().Kept().Set("a", 1)
 	m.Sleep()

@@ -15,11 +15,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/machine"
 )
 
-// Machines are those of one resource. Its methods may be called by any number of goroutines, for one object by one.
+// Machines are the state machines of one resource. Its methods are safe for concurrent use, if each object is used by
+// one goroutine.
 type Machines struct {
 	*machine.Census
 	resource *dsl.Resource
-	// prefix is that of the operator's annotations.
+	// prefix is the prefix of the operator's annotations.
 	prefix string
 	// declared: the conditions of all handlers are known from their declarations.
 	declared bool
@@ -36,7 +37,7 @@ func NewMachines(op *dsl.Operator, r *dsl.Resource, m *ops.Metrics) *Machines {
 	return out
 }
 
-// but are the machines but for that of a handler.
+// but returns the machines of all handlers but one.
 func (a *Machines) but(of *dsl.Handler) (out []*dsl.Machine) {
 	for _, h := range a.resource.Machines() {
 		if h != of {
@@ -49,8 +50,8 @@ func (a *Machines) but(of *dsl.Handler) (out []*dsl.Machine) {
 // Any reports whether there is one.
 func (a *Machines) Any() bool { return len(a.resource.Machines()) > 0 }
 
-// Left is what takes the progress of machines off an object that the operator selects no more, with their conditions:
-// when it comes back it is new.
+// Left returns a patch that removes the machines' progress and conditions from an object that the operator no longer
+// selects. If the object comes back, it is new.
 func (a *Machines) Left(o *unstructured.Unstructured) *dsl.Patch {
 	out := dsl.NewPatch()
 	for _, m := range a.but(nil) {
@@ -59,11 +60,11 @@ func (a *Machines) Left(o *unstructured.Unstructured) *dsl.Patch {
 	return out
 }
 
-// resolver returns the patch of a job's handler without transformations, for an object.
+// resolver returns the patch of an attempt's handler without transformations.
 type resolver func(o *unstructured.Unstructured, j *Attempt, wants *dsl.Patch) (*dsl.Patch, error)
 
-// Code is the handler that is run for the job of a machine: the machine's own attempt, whose result the job gets. A result that the job
-// has from an earlier attempt in the reconcile was refused. Gone: the object is gone from sight.
+// Code returns the handler that runs a machine's attempt; the attempt gets the result. If the attempt already has a
+// result from this reconcile, the server has rejected that. Gone: the cache does not show the object.
 func (a *Machines) Code(j *Attempt, m *ObjectState, gone bool, resolve resolver) *dsl.Handler {
 	h := j.Reader.Handler
 	in := machine.Input{
@@ -82,7 +83,7 @@ func (a *Machines) Code(j *Attempt, m *ObjectState, gone bool, resolve resolver)
 	return &out
 }
 
-// Did remembers what a machine has done, until that is written.
+// Did remembers the work of a machine until it is written.
 func (a *Machines) Did(j *Attempt, m *ObjectState) {
 	if j.Machine != nil {
 		a.remember(j.Reader.ID, j.Machine.Done, m)
@@ -99,7 +100,7 @@ func (a *Machines) remember(id string, done machine.Done, m *ObjectState) {
 	m.Done[id] = done
 }
 
-// label is a state as metrics have it: a name that anybody may have written to a status is no label.
+// label returns a state for metrics. Unknown states in a status share one label, because anybody can write them.
 func label(j *Attempt, state string) string {
 	declared, _ := j.Reader.Machine.State(state)
 	if _, was := j.Reader.Machine.Migrate[state]; declared == nil && !was {
@@ -108,10 +109,10 @@ func label(j *Attempt, state string) string {
 	return state
 }
 
-// Finished remembers what the machines of these jobs have sent with the write of their reconcile, and counts the object in its state as
-// written; nil when the reconcile has written nothing.
-func (a *Machines) Finished(written *unstructured.Unstructured, jobs Attempts, m *ObjectState) {
-	for _, j := range jobs {
+// Finished remembers the work that the machines have sent with the write, and counts the object by its written state.
+// Written is nil if the reconcile has written nothing.
+func (a *Machines) Finished(written *unstructured.Unstructured, attempts Attempts, m *ObjectState) {
+	for _, j := range attempts {
 		if j.Machine != nil && j.Ran {
 			delete(m.Done, j.Reader.ID)
 			a.remember(j.Reader.ID, j.Machine.Sent, m)

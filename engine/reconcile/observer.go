@@ -14,31 +14,33 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/cache/source"
 	"github.com/handwerk-dev/handwerk/engine/cluster/events"
+	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/conditions"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/history"
 )
 
-// NoteKind says what a note is about.
+// NoteKind is the subject of a note.
 type NoteKind int
 
 // The kinds of notes.
 const (
 	// Plain is a note that says all by itself.
 	Plain NoteKind = iota
-	// FilterFails: the filter of a handler failed. FilterMended: it has an answer again.
+	// FilterFails: the filter of a handler failed. FilterMended: it works again.
 	FilterFails
 	FilterMended
 )
 
-// Note is something of a reconcile that people are to read: a line of the log, an Event on the object, or both.
+// Note is a message about a reconcile for people: a log line, an Event on the object, or both.
 type Note struct {
 	Kind NoteKind
-	// Handler is whom a note of another kind than Plain is about.
+	// Handler is the handler whose filter the note is about; empty for the kind Plain.
 	Handler string
-	// Line is the line of the log, empty for none, of a level above zero for those who debug. Warning marks it as a warning, and
-	// Grave, with Err, as an error. Values are more values of it.
+	// Line is the log line, empty for none, with Values. Level above zero is for debugging. Warning marks a warning;
+	// Grave logs Err as an error.
 	Line           string
 	Level          int
 	Warning, Grave bool
@@ -46,9 +48,9 @@ type Note struct {
 	Values         []any
 	// About is the attempt that the line is about; zero for the object as a whole.
 	About attempt.About
-	// Known: a filter has failed with the same words before. Once: one line stands for all objects of the resource.
+	// Known: a filter has failed with the same text before. Once: one line stands for all objects of the resource.
 	Known, Once bool
-	// Action, Reason and Message are those of the Event, a warning; Reason is empty for none.
+	// Action, Reason and Message are the fields of a warning Event; Reason is empty for none.
 	Action, Reason, Message string
 
 	// before is how many attempts had ended.
@@ -57,37 +59,44 @@ type Note struct {
 
 // noted returns the state with one more note.
 func (st State) noted(n Note) State {
-	n.before = len(st.Attempts)
+	n.before = len(st.Ended)
 	st.Notes = append(st.Notes, n)
 	return st
 }
 
-// Observer hears of reconciles, and makes from their results what the log, Events and metrics say of handlers and objects. All fields but History are required.
+// Observer makes the log, Events and metrics from the results of reconciles. All fields but History are required.
 type Observer struct {
 	Resource string
 	Log      logr.Logger
 	Events   *events.Recorder
 	Metrics  *ops.Metrics
-	// Texts are those with which objects fail.
+	// Texts bounds the log of errors that many objects share.
 	Texts *attempt.Texts
-	// History keeps the reconciles; nil where none are kept. Questions are those that passes answer.
+	// History keeps the reconciles; nil for none. Questions are the open questions of people.
 	History   *history.Store
 	Questions *Questions
 
 	once sync.Map // lines that are written once
 }
 
-// Passed hears of a reconcile that has ended, however it did. Only refusals are noted before, when they happen: a right that is
-// granted before the end of the reconcile would otherwise wake nobody.
-func (o *Observer) Passed(p *run, out Result) {
+// Reconciled reports a reconcile over an object that the cache has.
+func (o *Observer) Reconciled(p *run, out Result) {
+	o.Ended(p, out, p.Rules.Readers)
+	o.keep(p, out)
+	o.Questions.answer(p.Key, func() *why.Answer { return p.explain(out) })
+}
+
+// Ended reports a run that has ended in any way, with its handlers. Only missing rights are noted before, when requests
+// fail: otherwise a right that is granted during the run would wake nobody.
+func (o *Observer) Ended(p *run, out Result, handlers []progress.Handler) {
 	notes := out.Notes
-	for i := range len(out.Attempts) + 1 {
+	for i := range len(out.Ended) + 1 {
 		for len(notes) > 0 && notes[0].before <= i {
 			o.say(p, notes[0])
 			notes = notes[1:]
 		}
-		if i < len(out.Attempts) {
-			o.attempted(p, out.Attempts[i])
+		if i < len(out.Ended) {
+			o.attempted(p, out.Ended[i])
 		}
 	}
 	troubles := &p.memory.Troubles
@@ -100,15 +109,8 @@ func (o *Observer) Passed(p *run, out Result) {
 	if out.Stands {
 		p.Inbox.Finished(p.Key, out.Stand)
 	}
-	o.keep(p, out)
-	if !p.Gone && !p.resourceWide() {
-		o.Questions.answer(p.Key, func() *why.Answer { return p.explain(out) })
-	}
 	if o.Log.V(2).Enabled() {
-		log, handlers := p.Log(), p.Rules.Readers
-		if p.resourceWide() {
-			handlers = p.Rules.Schedules.Handlers
-		}
+		log := p.Log()
 		for _, w := range out.Reasons(handlers) {
 			if w.Reason != why.NothingDue && !w.Reason.None() {
 				log.V(2).Info("handler was looked at", "handler", w.Handler, "cause", string(w.Cause), "why", w.String())
@@ -117,7 +119,7 @@ func (o *Observer) Passed(p *run, out Result) {
 	}
 }
 
-// Idle hears of a key over whose object no reconcile begins.
+// Idle reports that a key was due and no reconcile began.
 func (o *Observer) Idle(key cache.ObjectName, w Why) {
 	r := o.History.Record()
 	r.Idle(w.String())
@@ -127,10 +129,10 @@ func (o *Observer) Idle(key cache.ObjectName, w Why) {
 	}
 }
 
-// settled says which handlers work again, once what they wanted is written, and which are not tried again for now.
+// settled logs which handlers work again, once their changes are written, and notes which are not tried again for now.
 func (o *Observer) settled(p *run, out Result) {
 	troubles := &p.memory.Troubles
-	for _, j := range out.Jobs {
+	for _, j := range out.Attempts {
 		if j.Voided {
 			troubles.Void(j.Reader.ID)
 		}
@@ -139,7 +141,7 @@ func (o *Observer) settled(p *run, out Result) {
 		return
 	}
 	for _, r := range p.Rules.Readers {
-		if out.Jobs.Of(r) == nil {
+		if out.Attempts.Of(r) == nil {
 			troubles.Rest(r.ID)
 		}
 	}
@@ -162,7 +164,14 @@ func (o *Observer) say(p *run, n Note) {
 		o.line(p, n)
 	}
 	if n.Reason != "" {
-		o.Events.Warn(p.Object, n.Action, n.Reason, n.Message)
+		o.event(p, n.Action, n.Reason, n.Message)
+	}
+}
+
+// event sends an Event about the object of a run. A schedule has none.
+func (o *Observer) event(p *run, action, reason, message string) {
+	if !p.resourceWide() {
+		o.Events.Warn(p.Object, action, reason, message)
 	}
 }
 
@@ -194,8 +203,8 @@ func (n Note) Log(log logr.Logger) {
 // filterOf is the key of a handler's filters among the troubles.
 func filterOf(handler string) string { return "filter " + handler }
 
-// attempted says how an attempt of a handler has ended.
-func (o *Observer) attempted(p *run, a Attempted) {
+// attempted reports how an attempt of a handler has ended.
+func (o *Observer) attempted(p *run, a Ended) {
 	run := ops.HandlerRun{Resource: o.Resource, Handler: a.Handler.ID, Cause: a.Cause, Outcome: ops.Success, Duration: a.Took}
 	about := attempt.About{Handler: a.Handler.ID, Cause: a.Cause, Attempt: a.Attempt}
 	switch {
@@ -213,7 +222,7 @@ func (o *Observer) attempted(p *run, a Attempted) {
 
 // moved reports the transitions of machines that a reconcile has written to its object.
 func (o *Observer) moved(out Result) {
-	for _, j := range out.Jobs {
+	for _, j := range out.Attempts {
 		if j.Machine == nil || !j.Ran {
 			continue
 		}
@@ -224,8 +233,8 @@ func (o *Observer) moved(out Result) {
 	}
 }
 
-// failed says that an attempt of a handler has failed, or waits.
-func (o *Observer) failed(p *run, a Attempted, log logr.Logger) {
+// failed reports that an attempt of a handler has failed, or waits.
+func (o *Observer) failed(p *run, a Ended, log logr.Logger) {
 	if most, waits := attempt.Waits(a.Err); waits {
 		log.V(1).Info("handler waits", "reason", a.Err.Error(), "timeout", most.String())
 		if a.Trouble.Part != nil {
@@ -239,20 +248,20 @@ func (o *Observer) failed(p *run, a Attempted, log logr.Logger) {
 	o.warn(p, a, a.Err)
 }
 
-// warn says on the object that a handler fails, or one of its sub-handlers.
-func (o *Observer) warn(p *run, a Attempted, err error) {
+// warn sends an Event about a handler that fails, or about its sub-handler.
+func (o *Observer) warn(p *run, a Ended, err error) {
 	after := a.Trouble.After
-	if after.Done && !after.Failed || p.resourceWide() || !Fails(after) || !after.Failed && source.Unanswered(err) {
-		return // without an object there is nothing that an Event could be about, and without a server it could not be sent
+	if after.Done && !after.Failed || !Fails(after) || !after.Failed && source.Unanswered(err) {
+		return // without a server the Event could not be sent
 	}
 	reason, text := a.complaint(p.Gone)
-	if reason == Retried && a.Trouble.Warned {
-		return // it has said so in words of its own
+	if reason == conditions.HandlerFailing && a.Trouble.Warned {
+		return // the handler has sent its own warning
 	}
-	o.Events.Warn(p.Object, a.Handler.ID, reason, text)
+	o.event(p, a.Handler.ID, reason, text)
 }
 
-// failure is one of a handler, for the log.
+// failure returns a handler's failure for the log.
 func (p *run) failure(log logr.Logger, handler string, err error) attempt.Failure {
 	f := attempt.Failure{Log: log, Handler: handler, Err: err}
 	if !p.resourceWide() {

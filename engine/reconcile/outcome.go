@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// outcomeReaders returns the readers whose outcomes others read, and those that read such outcomes.
+// outcomeReaders returns the readers whose outcomes others read, and the readers that read outcomes.
 func outcomeReaders(readers []progress.Handler) (outcomeReaders, hears []progress.Handler) {
 	read := map[string]bool{}
 	for _, r := range readers {
@@ -34,29 +34,29 @@ func outcomeReaders(readers []progress.Handler) (outcomeReaders, hears []progres
 	return outcomeReaders, hears
 }
 
-// recall returns the state in which a reconcile begins with what came of handlers, as the last reconcile has left it, or else as the progress says.
-// It is for resources in which handlers read outcomes.
+// recall adds the handlers' outcomes to the state in which a reconcile begins: from the last reconcile, or else from the
+// progress. It is for resources in which handlers read outcomes.
 func (p *run) recall(st State) State {
-	all := make(dsl.Outcomes, len(p.Rules.Told))
-	for _, r := range p.Rules.Told {
-		e := p.ledger.Entry(r)
+	all := make(dsl.Outcomes, len(p.Rules.OutcomeSources))
+	for _, r := range p.Rules.OutcomeSources {
+		e := p.progress.Entry(r)
 		all[r.ID] = e.Outcome(e.Try)
 		if last, known := p.memory.Outcomes[r.ID]; known {
 			all[r.ID] = last
 		}
 	}
-	st.Look, p.outcomesRead = st.Look.Hearing(all), map[string][]any{}
+	st.Look, p.outcomesRead = st.Look.WithOutcomes(all), map[string][]any{}
 	return st
 }
 
-// noteOutcomesRead notes which outcomes a handler knows when it is its turn.
+// noteOutcomesRead records the outcomes that a handler sees when it is decided.
 func (p *run) noteOutcomesRead(st State, r progress.Handler) {
 	if p.outcomesRead != nil && len(r.Known.Reads.Outcomes) > 0 {
 		p.outcomesRead[r.ID] = st.outcomesRead(r)
 	}
 }
 
-// outcomesRead returns the outcomes that a handler reads, as they are now.
+// outcomesRead returns the present outcomes that a handler reads.
 func (st State) outcomesRead(r progress.Handler) (out []any) {
 	for _, path := range r.Known.Reads.Outcomes {
 		if len(path) > 0 {
@@ -66,14 +66,14 @@ func (st State) outcomesRead(r progress.Handler) (out []any) {
 	return out
 }
 
-// needsOutcomes reports whether a handler is to know a change of the outcomes that it reads: it looks at them, or its filters, which may read
-// them, have turned it away.
+// needsOutcomes reports whether a handler must see changes of the outcomes that it reads: it looks at them, or its
+// filters, which may read them, have excluded it.
 func (st State) needsOutcomes(r progress.Handler) bool {
 	w, is := st.whyOf(r)
 	return len(r.View.Outcomes) > 0 || is && (w.Reason == why.WhenFalse || w.Reason == why.WhenFails)
 }
 
-// publishOutcome lets handlers after this one know what came of it, if others read that.
+// publishOutcome shows a handler's outcome to later handlers, if others read it.
 func (p *run) publishOutcome(st State, r progress.Handler) State {
 	before := st.Look.Outcomes()
 	last, read := before[r.ID]
@@ -86,13 +86,13 @@ func (p *run) publishOutcome(st State, r progress.Handler) State {
 	}
 	all := maps.Clone(before)
 	all[r.ID] = now
-	st.Look = st.Look.Hearing(all)
+	st.Look = st.Look.WithOutcomes(all)
 	return st
 }
 
-// outcomeOf is what came of a handler by now. Last is what came of it before the reconcile.
+// outcomeOf returns a handler's present outcome. Last is its outcome before the reconcile.
 func (p *run) outcomeOf(st State, r progress.Handler, last dsl.Outcome) dsl.Outcome {
-	j := st.Jobs.Of(r)
+	j := st.Attempts.Of(r)
 	if w, is := st.whyOf(r); is && (j == nil || !j.Ran) {
 		switch w.Reason {
 		case why.WhenFalse, why.NotMatched:
@@ -103,17 +103,17 @@ func (p *run) outcomeOf(st State, r progress.Handler, last dsl.Outcome) dsl.Outc
 			return dsl.Outcome{State: dsl.OutcomeWaiting, Message: "waiting for handler " + w.Detail}
 		}
 	}
-	e := p.ledger.Entry(r)
+	e := p.progress.Entry(r)
 	switch {
 	case j != nil:
 		return e.Outcome(j.Record)
 	case last.State == dsl.OutcomeFiltered:
-		return last // nothing came up for it
+		return last // nothing was due for it
 	}
 	return e.Outcome(e.Try)
 }
 
-// whyOf says why a handler did not run in the reconcile so far.
+// whyOf returns why a handler did not run in the reconcile so far.
 func (st State) whyOf(r progress.Handler) (Why, bool) {
 	i := slices.IndexFunc(st.Why, func(w Why) bool { return w.Handler == r.ID })
 	if i < 0 {
@@ -122,7 +122,8 @@ func (st State) whyOf(r progress.Handler) (Why, bool) {
 	return st.Why[i], true
 }
 
-// isOutcomeMissing reports whether a handler did not run in the reconcile because it reads an outcome that is not known yet.
+// isOutcomeMissing reports whether a handler did not run in the reconcile because it reads an outcome that is not known
+// yet.
 func (st State) isOutcomeMissing(r progress.Handler) bool {
 	if len(r.Known.Reads.Outcomes) == 0 {
 		return false // most handlers read none
@@ -136,16 +137,16 @@ func (st State) hasMissingOutcome() bool {
 	return slices.ContainsFunc(st.Why, func(w Why) bool { return w.Reason == why.OutcomeMissing })
 }
 
-// through reports whether all handlers are that had something to do.
-func (st State) through() bool { return st.Jobs.Through() && !st.hasMissingOutcome() }
+// through reports whether all handlers with something to do are through.
+func (st State) through() bool { return st.Attempts.Through() && !st.hasMissingOutcome() }
 
-// missingOutcome names a handler declared after this one whose outcome it reads, and which this process does not know yet: after a restart,
-// what is not stored is not known before the handler has had its turn. It is empty where all are known.
+// missingOutcome returns a later handler whose outcome this one reads, and which is unknown: after a restart, outcomes
+// that are not stored are unknown until the handler has been decided. It is empty if all are known.
 func (p *run) missingOutcome(st State, r progress.Handler) string {
 	if p.Deletion != "" {
 		return ""
 	}
-	for _, other := range p.Rules.Told {
+	for _, other := range p.Rules.OutcomeSources {
 		if _, known := p.memory.Outcomes[other.ID]; known || other.Place <= r.Place || !r.ReadsOutcome(other.ID) {
 			continue
 		}
@@ -156,18 +157,18 @@ func (p *run) missingOutcome(st State, r progress.Handler) string {
 	return ""
 }
 
-// outcomes remembers what came of handlers. The next reconcile is due at once if a handler does not know yet what came of one after it, or
-// what the write has made of one before it.
+// outcomes remembers the handlers' outcomes. The next reconcile is due at once if a handler has missed the outcome of a
+// later one, or an outcome that the write has changed.
 func (p *run) outcomes(st State) State {
-	if p.Gone || p.Deletion != "" {
+	if p.Deletion != "" {
 		return st
 	}
-	for _, r := range p.Rules.Told {
+	for _, r := range p.Rules.OutcomeSources {
 		st = p.publishOutcome(st, r)
 	}
 	known := maps.Clone(st.Look.Outcomes())
-	for _, r := range p.Rules.Told {
-		j := st.Jobs.Of(r)
+	for _, r := range p.Rules.OutcomeSources {
+		j := st.Attempts.Of(r)
 		hadNoTurn := st.isOutcomeMissing(r) || j != nil && !j.Ran
 		if hadNoTurn && known[r.ID].State == dsl.OutcomeNever {
 			delete(known, r.ID)
@@ -177,7 +178,7 @@ func (p *run) outcomes(st State) State {
 	if st.hasMissingOutcome() {
 		st.Due = st.Due.AtOnce()
 	}
-	for _, r := range p.Rules.Hears {
+	for _, r := range p.Rules.OutcomeReaders {
 		if heard, had := p.outcomesRead[r.ID]; had && st.needsOutcomes(r) && !reflect.DeepEqual(heard, st.outcomesRead(r)) {
 			st.Due = st.Due.AtOnce()
 		}

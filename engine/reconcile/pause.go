@@ -21,22 +21,22 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/pause"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/conditions"
 )
 
-// PausedCondition is the type of the condition that says that an object is paused.
-const PausedCondition = "Paused"
-
-// awaitResume takes the place of a reconcile while the object is paused. Its daemons stop, and it says so.
+// awaitResume replaces a reconcile while the object is paused. It stops the object's daemons, and sets the condition
+// Paused.
 func awaitResume(ctx context.Context, s *Controller, a arrival, t *Batch, w Why) (queue.Next, error) {
 	s.Daemons.Pause(a.key)
+	s.Limits.Pause(s.ownerOf(a.key))
 	t.Unpark()
 	switch {
 	case !a.exists():
-		s.Inbox.Finished(a.key, ops.Stand{}) // what is gone is not ready
+		s.Inbox.Finished(a.key, ops.Stand{}) // an object that is gone does not count as ready or not
 	case !a.whole:
 		s.Inbox.Finished(a.key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: w.Reason.Brief(w.Detail)}}})
 	}
-	s.idle(ctx, a, w) // after that: an answer has the standing of now
+	s.idle(ctx, a, w) // last, so that the answer has the present health
 	if a.whole {
 		return a.due, nil
 	}
@@ -51,13 +51,14 @@ func awaitResume(ctx context.Context, s *Controller, a arrival, t *Batch, w Why)
 	return a.due, err
 }
 
-// resumed says that an object is not paused any more.
+// resumed logs that an object is no longer paused.
 func (s *Controller) resumed(key cache.ObjectName, m *ObjectState) {
 	s.pauseLog(key, m.Halt.By).Info("object is no longer paused")
 	m.Halt = nil
 }
 
-// pauseLog is the log for the pause of an object. A pause of many objects is a line of its own.
+// pauseLog returns the log for the pause of an object. A pause of many objects has a line of its own, so theirs are
+// verbose.
 func (s *Controller) pauseLog(key cache.ObjectName, by pause.By) logr.Logger {
 	log := attempt.About{Key: key}.Log(s.Observer.Log)
 	if by != pause.Object {
@@ -66,32 +67,14 @@ func (s *Controller) pauseLog(key cache.ObjectName, by pause.By) logr.Logger {
 	return log
 }
 
-// sayPaused sets the object's condition, once: if another hand takes it off, it stays off. Owed: that is to be tried again.
+// sayPaused sets the object's condition Paused once. If somebody removes it, it stays removed. Owed: it has to be tried
+// again.
 func (s *Controller) sayPaused(ctx context.Context, a arrival) (owed bool, err error) {
 	now, m := *a.pause, a.memory
-	if now.By == pause.Operator || m.Halt.Said == now.String() || s.Rules.Spec.Cache == dsl.CacheMetadata { // which does not show what other conditions there are
+	if now.By == pause.Operator || m.Halt.Said == now.String() || s.Rules.Spec.Cache == dsl.CacheMetadata { // it shows no conditions
 		return false, nil
 	}
-	o := a.tree()
-	condition := s.pausedCondition(o, now)
-	if condition == nil {
-		return false, nil
-	}
-	target := s.Writer.Target(o, s.Own.Resource().Generation(o), time.Now())
-	result, err := s.Writer.Conditions.Write(ctx, target, dsl.NewPatch(), patch.Marks{Condition: condition}, &owed)
-	for err == nil && result.Conflict != nil {
-		target = target.After(result)
-		marks := patch.Marks{Condition: s.pausedCondition(target.Object, now)}
-		result, err = s.Writer.Conditions.Write(ctx, target, dsl.NewPatch(), marks, &owed)
-	}
-	if errors.Is(err, patch.ErrGone) {
-		return false, nil
-	}
-	if written := result.Object; result.Status || result.Whole {
-		s.Observer.Metrics.Wrote(s.Rules.Resource, result.Status, result.Whole)
-		m.Writes.Add(inbox.Write{Cache: s.Own, Key: a.key, UID: written.GetUID(), Version: written.GetResourceVersion(), Own: true})
-		s.Host.Announce(a.key, s.Own.Resource().GVR, written)
-	}
+	owed, err = s.say(ctx, a, func(o *unstructured.Unstructured) []metav1.Condition { return s.pausedCondition(o, now) })
 	if err != nil {
 		return false, fmt.Errorf("saying that the object is paused: %w", err)
 	}
@@ -101,20 +84,37 @@ func (s *Controller) sayPaused(ctx context.Context, a arrival) (owed bool, err e
 	return owed, nil
 }
 
-// pausedCondition is the condition that an object lacks; nil where it has it, where it is not paused any more, and where another
-// controller has a condition of that type.
-func (s *Controller) pausedCondition(o *unstructured.Unstructured, now pause.Pause) *metav1.Condition {
+// say writes conditions of the engine to an object that gets no reconcile now. Wanted returns the conditions that an
+// object lacks. Owed: they have to be written later.
+func (s *Controller) say(ctx context.Context, a arrival, wanted func(*unstructured.Unstructured) []metav1.Condition) (owed bool, err error) {
+	o := a.tree()
+	marks := patch.Marks{Conditions: wanted(o)}
+	if len(marks.Conditions) == 0 {
+		return false, nil
+	}
+	target := s.Writer.Target(o, s.Own.Resource().Generation(o), time.Now())
+	result, err := s.Writer.Conditions.Write(ctx, target, dsl.NewPatch(), marks, &owed)
+	for err == nil && result.Conflict != nil {
+		target = target.After(result)
+		marks := patch.Marks{Conditions: wanted(target.Object)}
+		result, err = s.Writer.Conditions.Write(ctx, target, dsl.NewPatch(), marks, &owed)
+	}
+	if errors.Is(err, patch.ErrGone) {
+		return false, nil
+	}
+	if written := result.Object; result.Status || result.Whole {
+		s.Observer.Metrics.Wrote(s.Rules.Resource, result.Status, result.Whole)
+		a.memory.Writes.Add(inbox.Write{Cache: s.Own, Key: a.key, UID: written.GetUID(), Version: written.GetResourceVersion(), Own: true})
+		s.Host.Announce(a.key, s.Own.Resource().GVR, written)
+	}
+	return owed, err
+}
+
+// pausedCondition returns the condition that an object lacks. It is empty if the object has it, if the pause is over, or
+// if another controller has a condition of that type.
+func (s *Controller) pausedCondition(o *unstructured.Unstructured, now pause.Pause) []metav1.Condition {
 	if s.Pauses.Of(o) == nil {
 		return nil
 	}
-	want := metav1.Condition{Type: PausedCondition, Status: metav1.ConditionTrue, Reason: "Annotation", Message: sayAs(s.Rules.Operator.Name) + now.String()}
-	if now.By == pause.Namespace {
-		want.Reason = "Namespace"
-	}
-	there := ConditionOf(o, PausedCondition)
-	message := ConditionText(there, "message")
-	if name, _ := cutName(message, s.Rules.Names); there != nil && (name == "" || message == want.Message && ConditionText(there, "reason") == want.Reason) {
-		return nil
-	}
-	return &want
+	return conditions.List(conditions.PausedFor(o, now, s.Rules.Names))
 }

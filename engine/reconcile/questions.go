@@ -13,10 +13,10 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// Questions are what people ask about objects of a resource. The worker that has the key answers, for it alone may use what is
-// remembered of the object. The zero value has none.
+// Questions are the questions of people about objects of a resource. The worker that has the key answers them, because
+// only it may use the object's state. The zero value is empty.
 type Questions struct {
-	// asked counts those that are open, so that passes see without a lock that there is none.
+	// asked counts open questions, so that reconciles need no lock to see that there are none.
 	asked atomic.Int32
 	mu    sync.Mutex
 	open  map[cache.ObjectName][]chan *why.Answer
@@ -42,7 +42,7 @@ func (q *Questions) Ask(key cache.ObjectName) (answer <-chan *why.Answer, withdr
 	}
 }
 
-// answer answers what is asked about an object. The answer is made only if somebody asks.
+// answer answers the open questions about an object. It computes the answer only if there is a question.
 func (q *Questions) answer(key cache.ObjectName, with func() *why.Answer) {
 	if q.asked.Load() > 0 {
 		q.give(key, with)
@@ -60,7 +60,7 @@ func (q *Questions) give(key cache.ObjectName, with func() *why.Answer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, to := range q.open[key] {
-		to <- answer // which has room for one, and gets one
+		to <- answer // the channel has room for one value, and gets one
 	}
 	delete(q.open, key)
 }

@@ -4,223 +4,186 @@
 package reconcile
 
 import (
+	"context"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/conditions"
 )
 
-// The reasons of the condition Ready beside those of handlers and of children.
-const (
-	allReady    = "AllReady"
-	reconciling = "Reconciling"
-	waiting     = "Waiting"
-	filtered    = "Filtered"
-)
-
-// What keeps an object from being ready, the gravest first.
-const (
-	handlerFailed = iota
-	handlerFails
-	filterFails
-	childFailed
-	handlerWaits
-	childUnready
-	handlerOpen
-	handlerFiltered
-)
-
-// mostMessage is how long the message may be, in bytes.
-const mostMessage = 1024
-
-// obstacle is something that keeps an object from being ready.
-type obstacle struct {
-	grade  int
-	status metav1.ConditionStatus
-	// reason and message are for the condition. Steady is how the message begins, where the rest may change with each attempt.
-	reason, message, steady string
-	// idle names the handler whose when is false, of an obstacle that is no more than that.
-	idle string
-	// mild: it does not make an object unready that was ready at this generation.
-	mild bool
+// keepsReady reports whether the engine keeps the condition Ready of the reconcile's object. Without a subresource each write of
+// the status would make another generation to be ready for.
+func (p *run) keepsReady() bool {
+	return p.Rules.KeepsReady && p.Deletion == "" && p.Own.Resource().Status
 }
 
-// Ready returns the condition that says whether all handlers are through with the object, and its children are ready. It is nil
-// where no handler sees the object, where one sets the condition itself, and where nothing is known against what the condition says
-// of this generation, as between two attempts.
-func (p conditions) Ready() *metav1.Condition {
-	said := ConditionOf(p.Object, dsl.Ready)
-	found, sees, acts := p.obstacles()
-	if !sees && said == nil {
-		return nil
+// summary returns the condition Ready, and the one beside it, by what the reconcile has found; nil if they stay as they are.
+func (p *run) summary(st State) []metav1.Condition {
+	in := p.summaryInput(st)
+	for _, r := range p.Rules.Readers {
+		in.Handlers = append(in.Handlers, p.readiness(st, r))
 	}
-	if !sees {
-		found = append(found, obstacle{grade: handlerFiltered, status: metav1.ConditionUnknown, reason: filtered, message: "No handler sees the object."})
+	all, err := p.family.Reader().Shared().All()
+	in.Unread = err != nil
+	for _, child := range all {
+		in.Children = append(in.Children, p.childState(child))
 	}
-	makers, children, more := p.unready()
-	if acts && makers != nil {
-		found = slices.DeleteFunc(found, func(o obstacle) bool { return o.idle != "" && !makers[o.idle] })
-	}
-	found = append(found, more...)
-	found, news := p.grave(found, said)
-	if !news {
-		return nil
-	}
-	out := &metav1.Condition{Type: dsl.Ready, Status: metav1.ConditionTrue, Reason: allReady}
-	if children > 0 {
-		out.Message = "All children are ready."
-	}
-	if len(found) == 0 {
+	return conditions.Summary(in)
+}
+
+// summaryInput returns what is known without the handlers and the children.
+func (p *run) summaryInput(st State) conditions.Input {
+	return conditions.Input{Object: p.Object, Was: p.memory.Ready, Set: st.Patch.Conditions}
+}
+
+// readiness returns what a handler has to do with the condition Ready.
+func (p *run) readiness(st State, r progress.Handler) conditions.Handler {
+	own, j := p.ownCondition(st, r), st.Attempts.Of(r)
+	counts := r.Level() && (j != nil || p.askFilters(st.Draft, r, askFor(r.Handler)).Keeps()) || own != nil && own.Status == metav1.ConditionUnknown
+	out := p.handlerState(st, r, false)
+	out.Own, out.Counts = own, counts
+	if j == nil || j.Record.Done || j.Cause.FromClock() || j.Cause == dsl.Event || !counts && !j.Cause.Lasting() {
 		return out
 	}
-	worst := slices.MinFunc(found, func(a, b obstacle) int { return a.grade - b.grade })
-	out.Status, out.Reason, out.Message = worst.status, worst.reason, plain.Short(worst.message, mostMessage)
-	before := ConditionText(said, "message")
-	if worst.steady != "" && strings.HasPrefix(before, worst.steady) && ConditionText(said, "reason") == out.Reason {
-		out.Message = before
+	if out.Open = true; j.Record.Waiting && out.Reason == "" {
+		out.Waiting, out.Message = true, j.Record.Message
 	}
 	return out
 }
 
-// grave leaves out the mild obstacles where the object was ready in this generation. It is no news if all are mild.
-func (p conditions) grave(found []obstacle, said map[string]any) (rest []obstacle, news bool) {
-	wasTrue := said != nil && said["status"] == string(metav1.ConditionTrue) && said["observedGeneration"] == p.Object.GetGeneration()
-	if !wasTrue {
-		return found, true
-	}
-	before := len(found)
-	rest = slices.DeleteFunc(found, func(o obstacle) bool { return o.mild })
-	return rest, len(rest) > 0 || before == 0
-}
-
-// obstacles are those of handlers. Sees reports whether there is a handler that is to bring the object about, and acts whether the
-// when of one of them is true: then one that is filtered and has no children has nothing to do with the object, as of two handlers
-// with opposite whens.
-func (p conditions) obstacles() (out []obstacle, sees, acts bool) {
-	for _, r := range p.Rules.Readers {
-		said, known := p.saidBy(r)
-		counts := r.Level() && (p.Jobs.Of(r) != nil || p.askFilters(p.Draft, r, askFor(r.Handler)).Keeps()) || known && said.status == metav1.ConditionUnknown
-		sees = sees || counts
-		acts = acts || counts && (!known || said.idle == "")
-		if one := p.obstacleOf(r, counts, said, known); one != nil {
-			out = append(out, *one)
-		}
-	}
-	return out, sees, acts
-}
-
-// obstacleOf is that of one handler, nil for none. The handler's own condition counts while the handler sees the object.
-func (p conditions) obstacleOf(r progress.Handler, counts bool, said obstacle, known bool) *obstacle {
-	about := "Handler " + r.ID + ": "
-	failing, fails := p.failingOf(r, about)
-	switch {
-	case fails && known && said.status == metav1.ConditionFalse && said.reason != waiting:
-		said.grade = failing.grade
-		return &said
-	case fails:
-		return &failing
-	case counts && known && said.status != metav1.ConditionTrue:
-		return &said
-	}
-	return openOf(p.Jobs.Of(r), counts, about)
-}
-
-// openOf is that of a handler which has something to do, and does not fail.
-func openOf(j *Attempt, counts bool, about string) *obstacle {
-	switch {
-	case j == nil || j.Record.Done || !counts && !j.Cause.Lasting() || j.Cause.FromClock() || j.Cause == dsl.Event:
+// ownCondition returns the condition in which a handler reports; nil if the object has none.
+func (p *run) ownCondition(st State, r progress.Handler) *metav1.Condition {
+	if len(r.Known.Conditions) == 0 || !offersCondition(st, r) {
 		return nil
-	case j.Record.Waiting:
-		return &obstacle{grade: handlerWaits, status: metav1.ConditionFalse, reason: waiting, message: about + j.Record.Message}
 	}
-	return &obstacle{grade: handlerOpen, status: metav1.ConditionFalse, reason: reconciling, message: about + "it is not through yet", mild: true}
+	kind := r.Known.Conditions[0]
+	if at := slices.IndexFunc(st.Patch.Conditions, func(c metav1.Condition) bool { return c.Type == kind }); at >= 0 {
+		return &st.Patch.Conditions[at]
+	}
+	if c := conditions.Of(st.Current, kind); c != nil {
+		return new(conditions.Typed(c))
+	}
+	return nil
 }
 
-// failingOf is how a handler fails. About is how the message begins.
-func (p conditions) failingOf(r progress.Handler, about string) (out obstacle, fails bool) {
-	standing := p.standingOf(r, false)
-	out = obstacle{status: metav1.ConditionFalse, reason: standing.Reason, message: about + standing.Message, steady: about}
-	switch standing.Reason {
-	case Failed:
-		out.grade = handlerFailed
-	case Retried:
-		out.grade = handlerFails
-	case FilterFailed:
-		out.grade = filterFails
+// childState returns whether a child is wanted and ready. Its handler may decide itself when it is ready.
+func (p *run) childState(child dsl.ChildObject) conditions.Child {
+	out := conditions.Child{Handler: child.Handler, Unwanted: child.Ownership == dsl.Unowned}
+	if out.Unwanted {
+		return out
 	}
-	return out, standing.Reason != ""
-}
-
-// saidBy is what a handler says of itself in a condition of its own.
-func (p conditions) saidBy(r progress.Handler) (said obstacle, known bool) {
-	if len(r.Known.Conditions) == 0 || !p.saysItself(r) {
-		return said, false
+	judged := slices.ContainsFunc(p.Rules.Spec.Makes, func(m shape.NamedChild) bool { return m.Judged && m.Name == child.Name })
+	if out.Ready = judged && child.Object.GetDeletionTimestamp() == nil; out.Ready {
+		return out
 	}
-	c := ConditionOf(p.Current, r.Known.Conditions[0])
-	said = obstacle{
-		grade: handlerFails, status: metav1.ConditionStatus(ConditionText(c, "status")),
-		reason: ConditionText(c, "reason"), message: ConditionText(c, "message"),
-	}
-	at := slices.IndexFunc(p.Patch.Conditions, func(c metav1.Condition) bool { return c.Type == r.Known.Conditions[0] })
-	switch {
-	case at >= 0:
-		now := p.Patch.Conditions[at]
-		said.status, said.reason, said.message = now.Status, now.Reason, now.Message
-	case c == nil:
-		return said, false
-	}
-	switch {
-	case said.status == metav1.ConditionUnknown:
-		said.grade, said.idle = handlerFiltered, r.ID
-	case said.reason == waiting:
-		said.grade = handlerWaits
-	}
-	return said, true
-}
-
-// unready returns which handlers have children, nil where that is not known, how many children there are, and those that are not
-// ready.
-func (p conditions) unready() (makers map[string]bool, n int, out []obstacle) {
-	all, err := p.family.Reader().Shared().All()
+	is, err := dsl.ReadinessOf(child.Object)
 	if err != nil {
-		return nil, 0, []obstacle{{
-			grade: handlerOpen, status: metav1.ConditionFalse, reason: reconciling, message: "The children cannot be read yet.", mild: true,
-		}}
+		is = dsl.Readiness{Reason: "StatusUnknown", Stage: child.Object.GetKind() + " " + child.Object.GetName() + ": " + err.Error()}
 	}
-	makers = map[string]bool{}
-	for _, child := range all {
-		makers[child.Handler] = true
-		if child.Ownership == dsl.Unowned {
-			continue // no handler wants it any more
-		}
-		n++
-		if p.judged(child.ChildSpec) && child.Object.GetDeletionTimestamp() == nil {
-			continue
-		}
-		is, err := dsl.ReadinessOf(child.Object)
-		switch {
-		case err != nil:
-			out = append(out, obstacle{grade: childUnready, status: metav1.ConditionFalse, reason: "StatusUnknown", message: child.Object.GetKind() + " " + child.Object.GetName() + ": " + err.Error()})
-		case is.Ready:
-		case is.Failed:
-			out = append(out, obstacle{grade: childFailed, status: metav1.ConditionFalse, reason: is.Reason, message: is.Stage})
-		default:
-			out = append(out, obstacle{grade: childUnready, status: metav1.ConditionFalse, reason: is.Reason, message: is.Stage})
-		}
-	}
-	return makers, n, out
+	out.Readiness = p.withPod(child.Object, is)
+	return out
 }
 
-// judged reports whether a child's handler says itself when it is ready.
-func (p *run) judged(spec dsl.ChildSpec) bool {
-	for _, made := range p.Rules.Spec.Makes {
-		if made.Judged && made.Name == spec.Name {
-			return true
-		}
+// ownReady finds out whose condition Ready the object has. It reads the object on the server once for each condition that this process
+// does not know and that would change: caches do not have the field managers.
+func (p *run) ownReady(ctx context.Context, st State) State {
+	m, there := p.memory, conditions.Of(p.Object, dsl.Ready)
+	if there == nil {
+		m.Foreign = false
+		return st
 	}
-	return false
+	known := conditions.Digest(there)
+	if m.Foreign || m.Ready == known {
+		return st
+	}
+	if want := p.summary(st); len(want) == 0 || conditions.DigestOf(&want[0]) == known {
+		if len(want) > 0 {
+			m.Ready = known
+		}
+		return st
+	}
+	live, err := p.Writer.Live(ctx, p.Key, p.Object.GetUID())
+	if err != nil {
+		return st.noted(Note{Level: 1, Line: "field manager of the condition Ready could not be read", Values: []any{"error", err.Error()}})
+	}
+	manager := patch.Setter(live, p.Writer.Managers, dsl.Ready)
+	if m.Foreign = manager != ""; !m.Foreign {
+		m.Ready = known
+		return st
+	}
+	return st.noted(Note{
+		Line: "the condition Ready is left to the field manager that has set it", Warning: true, Once: true,
+		Values: []any{"manager", manager, "object", p.Key.String()},
+	})
+}
+
+// nextReady returns the condition Ready to write, and the one beside it; nil if they stay as they are.
+func (p *run) nextReady(st State) (State, []metav1.Condition) {
+	m := p.memory
+	if m.Foreign || sets(st.Patch.Conditions, dsl.Ready) {
+		return st, conditions.Withdrawn(p.summaryInput(st))
+	}
+	if st.hasMissingOutcome() {
+		return st, nil
+	}
+	there := conditions.Of(p.Object, dsl.Ready)
+	if p.isCurrent(there) && p.quiet(st) {
+		return st, nil
+	}
+	want := p.summary(st)
+	switch {
+	case len(want) == 0:
+	case there == nil:
+		if !m.Seen && !p.Changes.Fresh && len(conditions.All(p.Object)) > 0 { // it was handled before
+			st = st.noted(Note{Line: "objects get the condition Ready: a write for each", Once: true})
+		}
+	case m.Ready != conditions.Digest(there) && conditions.DigestOf(&want[0]) != conditions.Digest(there):
+		return st, nil // its field manager could not be read
+	}
+	if len(want) > 0 && want[0].Status == metav1.ConditionFalse {
+		st = p.noteUnready(st)
+	}
+	return st, want
+}
+
+// isCurrent reports whether this operator has set the condition Ready of the object for its present generation.
+func (p *run) isCurrent(there map[string]any) bool {
+	return there != nil && there["observedGeneration"] == p.Object.GetGeneration() && p.memory.Ready == conditions.Digest(there)
+}
+
+// quiet reports whether nothing has come up that can change the condition Ready. Pods of unready children change unseen. If handlers have
+// filters, other handlers may see the object now.
+func (p *run) quiet(st State) bool {
+	filtered := func(r progress.Handler) bool {
+		return r.Level() && (r.When != nil || len(r.Labels)+len(r.Annotations) > 0)
+	}
+	return p.memory.Seen && len(p.memory.Unready) == 0 && len(st.Attempts) == 0 && !p.Changes.Child && st.Patch.Empty() && !slices.ContainsFunc(p.Rules.Readers, filtered)
+}
+
+// readyMoved reports whether somebody else has changed the condition Ready since the reconcile read the object. The next reconcile
+// finds out who.
+func (p *run) readyMoved(live *unstructured.Unstructured) bool {
+	return conditions.Digest(conditions.Of(live, dsl.Ready)) != conditions.Digest(conditions.Of(p.Object, dsl.Ready))
+}
+
+// standUnready returns the health of an object whose handlers are done: it waits while the condition Ready of the engine
+// is False, so that health and condition say the same.
+func (p *run) standUnready(st State, s ops.Stand) ops.Stand {
+	o := st.written()
+	if o == nil {
+		o = p.Object
+	}
+	ready := conditions.Of(o, dsl.Ready)
+	if s.Standing != ops.Ready || !p.keepsReady() || p.memory.Foreign || conditions.Text(ready, "status") != string(metav1.ConditionFalse) {
+		return s
+	}
+	reason := "waits to be ready: " + conditions.Text(ready, "message")
+	return ops.Stand{Standing: ops.Waits, Open: append(s.Open, ops.Open{Standing: ops.Waits, Reason: reason, Logged: true})}
 }

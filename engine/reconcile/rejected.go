@@ -13,17 +13,17 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 )
 
-// dryRun sends what a handler wants by itself when the server refused that the last time: those after it are
-// not to see what never comes to be. The error is that of a server that refuses again.
+// dryRun sends a handler's changes alone if the server rejected them the last time, so that later handlers do not see
+// changes that are never written. It returns the error of another rejection.
 func (p *run) dryRun(ctx context.Context, st State, j *Attempt) (State, error) {
 	base, err := p.withManagers(ctx, st, p.family.Base())
 	if err != nil {
-		return st, nil // the reconcile's own write comes upon it, too
+		return st, nil // the reconcile's own write fails in the same way
 	}
 	p.family.Rebase(base)
 	if st, err = p.alone(ctx, st, j); patch.Refused(err) {
 		without := st.Again(p.Object)
-		for _, other := range st.Jobs {
+		for _, other := range st.Attempts {
 			if other != j && other.Wants != nil {
 				st, without = p.also(st, without, other)
 			}
@@ -32,13 +32,13 @@ func (p *run) dryRun(ctx context.Context, st State, j *Attempt) (State, error) {
 		return st, err
 	}
 	if err == nil {
-		delete(p.memory.Refused, j.Reader.ID)
+		delete(p.memory.Rejected, j.Reader.ID)
 	}
 	return st, nil
 }
 
-// alone sends what one handler wants of the object. When somebody else has changed what the handler looks at or writes, it
-// sends nothing: the reconcile's own write deals with that.
+// alone sends one handler's changes. If somebody else has changed what the handler looks at or writes, it sends nothing:
+// the reconcile's own write handles that.
 func (p *run) alone(ctx context.Context, st State, j *Attempt) (State, error) {
 	for target := p.target(st, p.family.Base()); ; {
 		wants, marks, ready := p.wantsAlone(st, target.Object, j)
@@ -52,14 +52,14 @@ func (p *run) alone(ctx context.Context, st State, j *Attempt) (State, error) {
 			continue
 		}
 		if p.family.Rebase(result.Object); ready {
-			j.Saw = p.looking(st, result.Object).Look.Digest(j.Reader.View) // what it has changed itself is no change for it
+			j.Saw = p.looking(st, result.Object).Look.Digest(j.Reader.View) // the handler's own changes are no trigger for it
 		}
 		return st, nil
 	}
 }
 
-// wantsAlone returns what one handler wants of an object. It is nothing, and not ready to be sent, when somebody else has changed what the
-// handler looks at or writes.
+// wantsAlone returns one handler's changes for a version of the object. They are empty, and not ready, if somebody else
+// has changed what the handler looks at or writes.
 func (p *run) wantsAlone(st State, live *unstructured.Unstructured, j *Attempt) (wants *dsl.Patch, marks patch.Marks, ready bool) {
 	wishes := j.Machine.Wishes(j.Wants)
 	at := p.bare(st, live)
@@ -74,7 +74,7 @@ func (p *run) wantsAlone(st State, live *unstructured.Unstructured, j *Attempt) 
 	return wants, patch.Marks{Finalizer: p.Rules.Finalizer, Earlier: p.Rules.Earlier}, true
 }
 
-// also returns a draft with what another handler wants. Where that cannot be worked out any more, the handler runs again.
+// also adds another handler's changes to a draft. If that fails, the handler runs again.
 func (p *run) also(st State, at Draft, j *Attempt) (State, Draft) {
 	made, err := p.resolve(at.Current, j, j.Wants)
 	if err != nil {
@@ -85,10 +85,10 @@ func (p *run) also(st State, at Draft, j *Attempt) (State, Draft) {
 	return st, at.With(made, p.generation(), p.Now)
 }
 
-// findRejected finds the handlers whose changes the server does not take, by sending those of each by themselves.
-// They have failed; what others want, and that they have handled the object, is written.
+// findRejected finds the handlers whose changes the server rejects, by sending the changes of each alone. These handlers
+// have failed. The changes of others, and their progress, are written.
 func (p *run) findRejected(ctx context.Context, st State, said error) (State, change, error) {
-	wanting := st.Jobs.Asking()
+	wanting := st.Attempts.Asking()
 	base, err := p.withManagers(ctx, st, p.family.Base())
 	if err != nil {
 		return st, change{}, err
@@ -114,18 +114,18 @@ func (p *run) findRejected(ctx context.Context, st State, said error) (State, ch
 	return p.writeFrom(ctx, st, p.family.Base(), v)
 }
 
-// fault makes an attempt one that has failed: the server does not take what the handler wants. Of a machine, one of its actions
-// has: another attempt says what it does then. The error is that of a reconcile that must end.
+// fault makes an attempt fail, because the server rejects its changes. For a machine, one of its actions fails, and
+// another attempt decides what follows. It returns an error if the reconcile must end.
 func (p *run) fault(ctx context.Context, st State, j *Attempt, err error) (State, error) {
-	defer p.memory.Refuse(j.Reader.ID)
-	p.memory.Refuse(j.Reader.ID) // so that what the other attempt wants is sent by itself
-	j.Wants, j.Record, j.Refused = nil, j.Entry.Try, !j.Machine.Blame(err)
-	if !j.Refused {
+	defer p.memory.Reject(j.Reader.ID)
+	p.memory.Reject(j.Reader.ID) // the changes of the other attempt are sent alone
+	j.Wants, j.Record, j.Rejected = nil, j.Entry.Try, !j.Machine.Blame(err)
+	if !j.Rejected {
 		return p.attempt(ctx, st, j)
 	}
 	st = p.record(st, j, fmt.Errorf("changing the object: %w", err), 0)
 	e := j.Entry
 	e.Try = j.Record
-	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Saw, st.Look.Kept(j.Reader.View)))
+	p.progress.Put(j.Reader, e.End(j.Reader.View, j.Saw, st.Look.Kept(j.Reader.View)))
 	return st, nil
 }

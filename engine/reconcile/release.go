@@ -15,9 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 )
 
-// release takes the marks of the operator from an object that is gone only from sight, because a selector
-// does not select it any more. No later reconcile would do it, and the object could never be deleted. When it comes
-// back it is new.
+// release removes the operator's marks from an object that has only left the selector. No later reconcile would do it,
+// and its finalizer would block a deletion. If the object comes back, it is new.
 func (p *run) release(ctx context.Context, st State, marks patch.Marks) (State, error) {
 	if !marks.Remove || !p.mayHaveMarks() {
 		return st, nil
@@ -27,7 +26,9 @@ func (p *run) release(ctx context.Context, st State, marks patch.Marks) (State, 
 		live, err = p.renamedLeaving(ctx, live)
 	}
 	if err == nil && live != nil && p.Writer.hasMarker(live) {
-		live, err = p.Writer.takeOver(ctx, p.Key, live, func(now *unstructured.Unstructured) { p.family.Wrote(patch.Result{Object: now, Whole: true}) })
+		var taken patch.Result
+		taken, err = p.Writer.takeOver(ctx, p.Key, live)
+		live = p.noteMoved(taken)
 	}
 	if err == nil && live != nil {
 		marks.Annotation, marks.State = p.Rules.Operator.StateAnnotation(), ""
@@ -40,15 +41,15 @@ func (p *run) release(ctx context.Context, st State, marks patch.Marks) (State, 
 	return st, nil
 }
 
-// sendRelease takes off the marks, with the inventory of children and the progress of machines.
+// sendRelease removes the marks, the inventory of children and the progress of machines.
 func (p *run) sendRelease(ctx context.Context, st State, live *unstructured.Unstructured, marks patch.Marks) (State, error) {
 	for target := p.target(st, live); ; {
 		marks.Along = p.family.LeftBehind(target.Object)
 		var result patch.Result
 		var err error
 		st, result, err = p.send(ctx, st, target, p.Machines.Left(target.Object), marks)
-		if apierrors.IsInvalid(err) { // a schema may require the progress of a machine: nothing is held for that
-			st, _, err = p.sendMarks(ctx, p.refused(st, err), target.Object, marks)
+		if apierrors.IsInvalid(err) { // a schema may require the progress of a machine; the finalizer goes anyway
+			st, _, err = p.sendMarks(ctx, p.noteRejected(st, err), target.Object, marks)
 		}
 		if err != nil || result.Conflict == nil {
 			return st, err
@@ -57,22 +58,29 @@ func (p *run) sendRelease(ctx context.Context, st State, live *unstructured.Unst
 	}
 }
 
-// mayHaveMarks reports whether marks of the operator may be left on an object that is gone from sight.
+// mayHaveMarks reports whether an object that is gone from the cache may have marks of the operator.
 func (p *run) mayHaveMarks() bool {
-	return p.finalizer() || (p.ledger.HasText() || p.Machines.Any() || p.Writer.hasMarker(p.Object)) && p.Own.Chooses() ||
-		(p.Rules.Finalizes || p.Rules.Spec.Owner() || p.Rules.Ledger.Stores && p.Own.Chooses()) && p.Rules.Spec.Cache == dsl.CacheLive // which does not show it
+	return p.hasFinalizer() || (p.progress.HasText() || p.Machines.Any() || p.Writer.hasMarker(p.Object)) && p.Own.Chooses() ||
+		(p.Rules.Finalizes || p.Rules.Spec.Owner() || p.Rules.Progress.Stores && p.Own.Chooses()) && p.Rules.Spec.Cache == dsl.CacheLive // which shows no marks
 }
 
-// renamedLeaving is renamed for an object that is about to be let go: marks of all names are taken off.
+// renamedLeaving is renamed for an object that is released: marks under all names are removed.
 func (p *run) renamedLeaving(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !p.Writer.Renamer.Finds(live) {
 		return live, nil
 	}
-	moved, err := p.Writer.move(ctx, p.Key, live, func(now *unstructured.Unstructured) {
-		p.family.Wrote(patch.Result{Object: now, Whole: true})
-	})
-	if err == nil && moved != nil {
-		p.logMoved(p.Key, live)
+	moved, err := p.Writer.move(ctx, p.Key, live)
+	if now := p.noteMoved(moved); err != nil || now == nil {
+		return nil, err
 	}
-	return moved, err
+	p.logMoved(p.Key, live)
+	return moved.Object, nil
+}
+
+// noteMoved records the writes that have moved marks, and returns the object after them.
+func (p *run) noteMoved(moved patch.Result) *unstructured.Unstructured {
+	for _, now := range moved.Written {
+		p.family.Wrote(patch.Result{Object: now, Whole: true})
+	}
+	return moved.Object
 }

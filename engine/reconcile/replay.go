@@ -10,12 +10,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 )
 
-// replay lays what handlers want on the object as it is after a conflict. A handler's changes are sent only where its view and the
-// fields that it writes are unchanged. Otherwise the handler runs again.
+// replay applies the handlers' patches to the object after a conflict. A patch is sent only if the handler's view and
+// the fields that it writes are unchanged. Otherwise the handler runs again.
 func (p *run) replay(st State, live *unstructured.Unstructured, v change) (State, change) {
 	was, at := p.alsoFiltered(st.Again(st.Known), st.Filtered...), p.alsoFiltered(p.bare(st, live), st.Filtered...)
 	void, moved := false, st.moved(live)
-	for _, j := range st.Jobs.Asking() {
+	for _, j := range st.Attempts.Asking() {
 		holds := j.Holds(at.Look)
 		if moved {
 			holds = holds && p.repeats(j, j.Wants, at, was)
@@ -35,19 +35,18 @@ func (p *run) replay(st State, live *unstructured.Unstructured, v change) (State
 	st.Draft = at
 	st = p.restate(p.adopt(st, live))
 	if void {
-		p.family.Await(live) // for what they saw is older
+		p.family.Await(live) // the handlers saw an older version
 		st.Due = st.Due.AtOnce()
 		st, v = p.settle(st)
 	}
-	if v.marks.Ready != nil && p.readyMoved(live) {
+	if len(v.marks.Ready) > 0 && p.readyMoved(live) {
 		v.marks.Ready = nil
 	}
 	return st, v
 }
 
-// repeats reports whether a handler's patch changes in one draft only the fields that it changed in an earlier one, from the same
-// values to the same values; see [patch.Edit]. Conditions to take away do not count: the managedFields of the object that has them
-// say who set them.
+// repeats reports whether a handler's patch changes the same fields, from and to the same values, in two drafts; see
+// [patch.Edit]. Removed conditions do not count: the managedFields of the object say who set them.
 func (p *run) repeats(j *Attempt, wants *dsl.Patch, at, was Draft) bool {
 	bare := *wants
 	bare.Retired = nil
@@ -59,7 +58,7 @@ func (p *run) repeats(j *Attempt, wants *dsl.Patch, at, was Draft) bool {
 	return err == nil && now.Repeats(before)
 }
 
-// edit returns what a handler's patch changes in a draft.
+// edit returns a handler's changes to a draft.
 func (p *run) edit(d Draft, j *Attempt, wants *dsl.Patch) (patch.Edit, error) {
 	made, err := p.resolve(d.Current, j, wants)
 	if err != nil {
@@ -69,7 +68,8 @@ func (p *run) edit(d Draft, j *Attempt, wants *dsl.Patch) (patch.Edit, error) {
 	return patch.Edit{Before: d.Current.Object, After: laid.Object}, err
 }
 
-// resolve returns a handler's patch without transformations; see [Rules.Resolve]. If no object is written, they do not run.
+// resolve returns a handler's patch without transformations; see [Rules.Resolve]. They do not run if no object is
+// written.
 func (p *run) resolve(o *unstructured.Unstructured, j *Attempt, wants *dsl.Patch) (*dsl.Patch, error) {
 	if p.Gone || p.resourceWide() {
 		return patch.ResolveMost(nil, wants, p.generation(), p.Now)
@@ -77,7 +77,7 @@ func (p *run) resolve(o *unstructured.Unstructured, j *Attempt, wants *dsl.Patch
 	return p.Rules.Resolve(o, j.Reader.ID, wants, p.generation(), p.Now)
 }
 
-// bare returns a draft of the object in another state, without changes of handlers.
+// bare returns a draft of another version of the object, without changes of handlers.
 func (p *run) bare(st State, at *unstructured.Unstructured) Draft {
 	out := p.looking(st, at)
 	out.Patch = dsl.NewPatch()

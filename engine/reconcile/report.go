@@ -13,22 +13,22 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// Report is a resource as it is now.
+// Report is the present state of a resource.
 type Report struct {
 	Name string
-	// Own is the feed of its objects, Children those of kinds of children, and Related those of related objects by the
-	// names of relations.
+	// Own is the source of its objects. Children are the sources of kinds of children, and Related the sources of
+	// related objects by relation.
 	Own      *source.Source
 	Children []*source.Source
 	Related  iter.Seq2[string, *source.Source]
-	// Standers are its objects that are not ready.
-	Standers []ops.Standers
+	// Unready are its objects that are not ready.
+	Unready []ops.Unready
 	// Schedules are its schedules that fail, by their ids.
-	Schedules map[string]ops.Stander
+	Schedules map[string]ops.UnreadyObject
 }
 
-// Checks returns the checks of the resource. Departed names objects whose deletion is not confirmed, running the handlers that run
-// for long, and daemons those that do not stop; each is empty where there are no such objects, handlers or daemons. By is how a message about a missing right ends.
+// Checks returns the checks of the resource. Departed names objects with unconfirmed deletions, running the handlers
+// that run for long, and daemons the daemons that do not stop; each may be empty. By ends messages about missing rights.
 func (r Report) Checks(by, departed, running, daemons string) []ops.Check {
 	out := []ops.Check{r.Own.Check("resource/"+r.Name, by)}
 	warn := func(about, message string, of ...string) {
@@ -43,13 +43,13 @@ func (r Report) Checks(by, departed, running, daemons string) []ops.Check {
 	for _, id := range slices.Sorted(maps.Keys(r.Schedules)) {
 		warn("schedule/", r.Schedules[id].String(), id)
 	}
-	for _, s := range r.Standers {
+	for _, s := range r.Unready {
 		out = append(out, s.Checks(r.Name)...)
 	}
 	return out
 }
 
-// EachOtherSource calls a function with the feeds of children and related objects, what each brings in and its name.
+// EachOtherSource calls a function for each source of children and related objects, with its kind and name.
 func (r Report) EachOtherSource(do func(what, name string, f *source.Source)) {
 	for _, f := range r.Children {
 		do("child/", f.Name().String(), f)
@@ -59,7 +59,7 @@ func (r Report) EachOtherSource(do func(what, name string, f *source.Source)) {
 	}
 }
 
-// Stats is what metrics have of the resource, as far as its feeds know.
+// Stats returns the resource's statistics for metrics, as far as its sources know them.
 func (r Report) Stats() ops.ResourceStats {
 	s := ops.ResourceStats{Resource: r.Name, Up: r.Own.Status().Phase == source.Running, Feeds: map[string]bool{}}
 	s.Objects, s.LastEvent = r.Own.Stats()

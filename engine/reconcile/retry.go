@@ -14,34 +14,31 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// retryRefused is the reason of the Event that says that the annotation names no handler of the object.
+// retryRefused is the reason of the Event about an annotation that names no handler of the object.
 const retryRefused = "RetryRefused"
 
-// mostUnknown bounds the names of handlers that do not exist in a line and an Event, in bytes.
+// mostUnknown bounds the length, in bytes, of unknown names in a log line and an Event.
 const mostUnknown = 512
 
-// retryAsked returns which handlers a person has run now, if one does.
+// retryAsked returns the handlers in the annotation with which a person asks for a retry, and whether there is one.
 func (p *run) retryAsked() (ids string, asked bool) {
-	if p.Gone || p.resourceWide() {
-		return "", false
-	}
 	ids, asked = p.Object.GetAnnotations()[p.Rules.Retry]
 	return ids, asked
 }
 
-// retryNow has a handler run now if a person has named it, and reports whether there was something to retry.
+// retryNow makes a handler due if the annotation names it. Some reports whether there was something to retry.
 func (p *run) retryNow(ids string, r progress.Handler) (named, some bool) {
 	if named = isNamed(ids, r.ID); !named {
 		return false, false
 	}
-	e, some := p.ledger.Entry(r).RetryNow()
+	e, some := p.progress.Entry(r).RetryNow()
 	if some {
-		p.ledger.Put(r, e)
+		p.progress.Put(r, e)
 	}
 	return true, some
 }
 
-// namesIn are the names of handlers in the annotation.
+// namesIn returns the names of handlers in the annotation.
 func namesIn(ids string) []string {
 	return strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
@@ -51,8 +48,8 @@ func isNamed(ids, handler string) bool {
 	return strings.TrimSpace(ids) == "*" || slices.Contains(namesIn(ids), handler)
 }
 
-// retry has handlers run now that a person has named: those that failed for good, fail, or wait. With "*" these are all.
-// A handler that has succeeded is never one of them, so "*" on many objects repeats nothing that is done.
+// retry makes the named handlers run now: "*" names all that fail, wait or failed for good. Handlers that have succeeded
+// do not run, so "*" on many objects repeats no finished work.
 func (p *run) retry(st State, ids string) State {
 	st.Retried = true
 	known, retried, idle := []string{}, []string{}, []string{}

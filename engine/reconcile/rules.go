@@ -15,56 +15,57 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// Rules are what a resource's handlers ask for, worked out once: what is kept on its objects and
-// whether they need the finalizer.
+// Rules are derived once from a resource's handlers: what is stored on objects, and whether they need the finalizer.
 type Rules struct {
-	// Operator and Spec are what the rules are worked out from, and Resource is the resource's name.
+	// Operator and Spec are the source of the rules. Resource is the resource's name.
 	Operator *dsl.Operator
 	Spec     *dsl.Resource
 	Resource string
-	// Readers are the handlers that run for objects, as progress know them, Timers those of them that run by
-	// time, and AtTimes those that run at a time from their object.
+	// Readers are the handlers that run for objects. Among them, Timers are periodic; AtTimes have an `at` expression.
 	Readers, Timers, AtTimes []progress.Handler
-	// Daemons are the handlers that run all the time. They have no entry in progress.
+	// Daemons are the handlers that run all the time. They have no entry in the progress.
 	Daemons []progress.Handler
-	// Handlers are those of the readers.
+	// Handlers are the handlers of the readers.
 	Handlers []*dsl.Handler
-	// Ledger is what progress of objects are about, Schedules what those are about of handlers that run for the resource
-	// as a whole.
-	Ledger, Schedules progress.Rules
-	// Told are the readers whose outcomes others read, and Hears those that read them.
-	Told, Hears []progress.Handler
+	// Progress are the rules of the objects' progress. Schedules are those of handlers for the resource as a whole.
+	Progress, Schedules progress.Rules
+	// OutcomeSources are the handlers whose outcomes others read. OutcomeReaders are the handlers that read outcomes.
+	OutcomeSources, OutcomeReaders []progress.Handler
 	// Relates are the handlers that run for related objects.
 	Relates []*dsl.Handler
-	// All is the view of all of an object.
+	// All is the view of a whole object.
 	All progress.View
-	// Deletes: there are handlers, or daemons, that want to hear of deletions, or that patch other objects.
+	// Deletes: deletions need a reconcile, for handlers, daemons, machines or patched objects.
 	Deletes bool
-	// Events: there are handlers that hear of every event.
+	// DeleteHandlers: some handler runs for a deletion. The limits count it.
+	DeleteHandlers bool
+	// Events: some handler runs for every event.
 	Events bool
-	// Finalizes: some delete handler, or some daemon, holds its object.
+	// Finalizes: some delete handler or daemon holds its object.
 	Finalizes bool
-	// Digests: handlers leave digests of Secrets, which have a key.
+	// Digests: handlers store digests of Secrets, which need a key.
 	Digests bool
-	// KeepsReady: the engine keeps the condition Ready. SetsGeneration: it sets status.observedGeneration, if the CRD has it.
+	// KeepsReady: the engine keeps the condition Ready. SetsGeneration: it sets status.observedGeneration, if the CRD
+	// has it.
 	KeepsReady, SetsGeneration bool
-	// Echoes: the events of own writes may start no reconcile. It is not so where something has to see each state of an object, or goes on
-	// with it beside the handlers' views.
+	// Echoes: events of own writes need no reconcile. It is false if something must see each state of an object, or
+	// reads more of it than the handlers' views.
 	Echoes bool
-	// Finalizer is the operator's, Prefix that of its annotations, and Retry the one with which a person has handlers run.
+	// Finalizer is the operator's finalizer. Prefix begins its annotations. Retry is the annotation with which a person
+	// asks for a retry.
 	Finalizer, Prefix, Retry string
 	// Earlier are the operator's finalizers under its earlier names.
 	Earlier []string
-	// Held are the parts of objects that the cache holds. Kept are those that handlers may change, and that their transformations see;
-	// nil means all. In tests the cache may hold more.
+	// Held are the parts of objects in the cache. Kept are the parts that handlers may change and transformations see;
+	// nil means all. In tests the cache may have more.
 	Held dsl.Held
 	Kept *shape.Kept
-	// Names are the operator's name and its earlier ones, which are its field managers, too.
+	// Names are the operator's name and its earlier ones, which are also its field managers.
 	Names []string
 }
 
-// NewRules works them out. Key is that of digests of Secrets. Missed, when set, is called for each field that a handler reads
-// and does not list in dsl.Reads.
+// NewRules derives the rules. Key is the key of digests of Secrets. Missed, if not nil, is called for each field that a
+// handler reads and does not list in dsl.Reads.
 func NewRules(op *dsl.Operator, r *dsl.Resource, key *progress.Key, missed func(handler string, field []string)) Rules {
 	out := Rules{Operator: op, Spec: r, Held: op.Held(r), Resource: r.Name.String(), Digests: r.DigestsSecrets(), KeepsReady: r.KeepsReady(), SetsGeneration: r.SetsObservedGeneration(), Finalizer: op.Finalizer(), Prefix: op.Prefix(), Retry: op.RetryAnnotation(), Names: []string{op.Name}}
 	out.Kept = keptOf(r, out.Held)
@@ -89,7 +90,7 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *progress.Key, missed func(
 		switch {
 		case h.Daemon != nil:
 			out.Daemons = append(out.Daemons, reader)
-			out.Deletes = true // a daemon goes on until it is known that its object is gone
+			out.Deletes = true // a daemon runs until its object is gone for certain
 			out.Finalizes = out.Finalizes || h.Finalizes()
 		case h.ResourceWide:
 			out.Schedules.Handlers = append(out.Schedules.Handlers, reader)
@@ -97,33 +98,34 @@ func NewRules(op *dsl.Operator, r *dsl.Resource, key *progress.Key, missed func(
 			out.add(reader)
 		}
 	}
-	out.Told, out.Hears = outcomeReaders(out.Readers)
+	out.OutcomeSources, out.OutcomeReaders = outcomeReaders(out.Readers)
 	chooses := r.LabelSelector != "" || r.FieldSelector != ""
-	out.Deletes = out.Deletes || chooses && len(r.Machines()) > 0 // of an object that leaves the selector the progress is taken off
-	out.Ledger.Handlers, out.Ledger.Annotation = out.Readers, op.StateAnnotation()
-	out.Ledger.Partial = r.Cache == dsl.CacheMetadata || len(r.Keep) > 0
+	out.Deletes = out.Deletes || chooses && len(r.Machines()) > 0 // the progress is removed from an object that leaves the selector
+	out.Progress.Handlers, out.Progress.Annotation = out.Readers, op.StateAnnotation()
+	out.Progress.Partial = r.Cache == dsl.CacheMetadata || len(r.Keep) > 0
 	out.Echoes = out.echoes()
 	return out
 }
 
-// echoes works out Echoes.
+// echoes computes Echoes.
 func (r *Rules) echoes() bool {
 	beside := len(r.Timers) + len(r.AtTimes) + len(r.Daemons) + len(r.Spec.Relations()) + len(r.Spec.Machines())
 	return !r.Events && beside == 0 && r.Spec.Cache != dsl.CacheLive && !r.KeepsReady && len(r.Operator.Earlier()) == 0
 }
 
-// watched is what a handler sees, with missed called for other fields.
+// watched returns the fields that a handler sees. Reads of other fields call missed.
 func (r *Rules) watched(h progress.Handler, missed func(handler string, field []string)) *shape.Kept {
 	if len(r.Spec.Keep) == 0 {
-		r.Held = dsl.Held{} // so that it is known which fields there are
+		r.Held = dsl.Held{} // so that missing fields can be told from fields that were dropped
 	}
 	sees := *h.Sees
 	sees.Missed = func(field []string) { missed(h.ID, field) }
 	return &sees
 }
 
-// Resolve returns a handler's patch without transformations, but with their changes of the kept part of an object. The error is that
-// of a transformation, or says which fields the patch changes that are not kept; then the handler fails for good, and the patch is empty.
+// Resolve returns a handler's patch with transformations replaced by their changes of the kept part of an object. It
+// returns an error if a transformation fails. If the patch changes fields that are not kept, the error is permanent, and
+// the patch is empty.
 func (r *Rules) Resolve(o *unstructured.Unstructured, handler string, wants *dsl.Patch, generation int64, now time.Time) (*dsl.Patch, error) {
 	if r.Kept == nil {
 		return patch.ResolveMost(o, wants, generation, now)
@@ -170,12 +172,13 @@ func (r *Rules) add(h progress.Handler) {
 		r.Relates = append(r.Relates, h.Handler)
 	}
 	r.Events = r.Events || h.On(dsl.Event)
-	r.Deletes = r.Deletes || r.Events || h.On(dsl.Delete) || len(h.Known.Patches) > 0 // what is patched is given back
+	r.Deletes = r.Deletes || r.Events || h.On(dsl.Delete) || len(h.Known.Patches) > 0 // fields of patched objects are released
+	r.DeleteHandlers = r.DeleteHandlers || h.On(dsl.Delete)
 	r.Finalizes = r.Finalizes || h.Finalizes()
-	r.Ledger.Stores = r.Ledger.Stores || h.Marks()
+	r.Progress.Stores = r.Progress.Stores || h.Marks()
 }
 
-// Daemon is a daemon as progress would know it.
+// Daemon returns a daemon in the form of a handler with progress.
 func (r *Rules) Daemon(h *dsl.Handler) progress.Handler {
 	for _, d := range r.Daemons {
 		if d.Handler == h {

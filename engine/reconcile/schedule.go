@@ -16,24 +16,25 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
+	"github.com/handwerk-dev/handwerk/engine/children/apply"
 	"github.com/handwerk-dev/handwerk/engine/cluster/events"
 	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// schedulePrefix begins the name under which a schedule rides the queue. No object's name has a slash.
+// schedulePrefix begins the key of a schedule in the queue. No object's name has a slash.
 const schedulePrefix = "schedule/"
 
-// ScheduleKey is the key of a handler that runs for the resource as a whole.
+// ScheduleKey returns the key of a handler that runs for the resource as a whole.
 func ScheduleKey(handler string) cache.ObjectName {
 	return cache.ObjectName{Name: schedulePrefix + handler}
 }
 
-// IsSchedule reports whether a key is that of a handler that runs for the resource as a whole.
+// IsSchedule reports whether a key is the key of a schedule.
 func IsSchedule(key cache.ObjectName) bool { return strings.HasPrefix(key.Name, schedulePrefix) }
 
-// scheduleOf returns the handler that the key is of, nil when it is an object's.
+// scheduleOf returns the handler of a schedule's key, nil for the key of an object.
 func (s *Controller) scheduleOf(key cache.ObjectName) *progress.Handler {
 	id, is := strings.CutPrefix(key.Name, schedulePrefix)
 	i := slices.IndexFunc(s.Rules.Schedules.Handlers, func(h progress.Handler) bool { return is && h.ID == id })
@@ -44,8 +45,8 @@ func (s *Controller) scheduleOf(key cache.ObjectName) *progress.Handler {
 }
 
 // FailingSchedules returns the schedules that fail, by their ids.
-func (s *Controller) FailingSchedules() map[string]ops.Stander {
-	out := map[string]ops.Stander{}
+func (s *Controller) FailingSchedules() map[string]ops.UnreadyObject {
+	out := map[string]ops.UnreadyObject{}
 	for key, failing := range s.Inbox.Failing() {
 		if h := s.scheduleOf(key); h != nil {
 			out[h.ID] = failing
@@ -54,9 +55,9 @@ func (s *Controller) FailingSchedules() map[string]ops.Stander {
 	return out
 }
 
-// runSchedule runs a handler for the resource as a whole when its time has come. The key that
-// remembers it lasts as long as the term, as that of objects does.
-func (s *Controller) runSchedule(ctx context.Context, key cache.ObjectName, h progress.Handler) (queue.Next, error) {
+// reconcileSchedule runs a handler for the resource as a whole when its time has come. The state of its key lasts as
+// long as the term.
+func (s *Controller) reconcileSchedule(ctx context.Context, key cache.ObjectName, h progress.Handler) (queue.Next, error) {
 	t := s.Inbox.Take(key)
 	defer t.Close()
 	if t.Memory == nil {
@@ -68,28 +69,33 @@ func (s *Controller) runSchedule(ctx context.Context, key cache.ObjectName, h pr
 	if !m.CaughtUp(ctx, s.Host.Read) {
 		return queue.Next{}, Park(t, m)
 	}
-	p := s.open(Input{Key: key, Object: s.Own.Blank(), Now: time.Now()}, m)
-	st := p.opening
-	j := p.scheduled(h, len(t.Granted) > 0)
+	p, st := s.open(Input{Key: key, Object: s.Own.Blank(), Now: time.Now()}.traced(ctx, s.Tracer), m, opening{rules: &s.Rules.Schedules, wakes: true})
+	j := p.scheduled(st, h, len(t.Granted) > 0)
 	if j != nil {
 		if s.Own.Listed("") != nil {
-			return queue.Next{}.Sooner(unsureLook, queue.Due), nil // it would take those that are missing for gone
+			return queue.Next{}.Sooner(unsureLook, queue.Due), nil // an incomplete cache looks as if objects were gone
 		}
-		st.Jobs = Attempts{j}
-		var err error
-		if st, err = p.attempt(ctx, st, j); err != nil {
-			return queue.Next{}, err
+		st.Attempts = Attempts{j}
+		var runs bool
+		if st, runs = p.mayRun(st, j); runs {
+			var err error
+			span := transport.NewSpan(p.Host.Held)
+			if st, err = p.call(ctx, st, j, p.scheduleRequest(st, j, span), span); err != nil {
+				return queue.Next{}, err
+			}
 		}
 	}
-	p.ledger.Abandon() // nothing of it is stored
-	st = p.windSchedule(p.alarm(st), h, j)
+	p.progress.Abandon() // nothing of it is stored
+	st = p.scheduleTick(p.alarm(st), h, j)
 	out := p.result(st, nil)
-	out.Stand, out.Stands = ops.Stand{Open: p.stand(st, []progress.Handler{h}, false).Open}, true // there is no object to be counted
-	return p.finish(t, out)
+	out.Stand, out.Stands = ops.Stand{Open: p.stand(st, []progress.Handler{h}, false).Open}, true // no object counts as ready or not
+	p.Observer.Ended(p, out, s.Rules.Schedules.Handlers)
+	t.Handled()
+	return out.Due, nil
 }
 
-// windSchedule sets when the handler runs next.
-func (p *run) windSchedule(st State, h progress.Handler, j *Attempt) State {
+// scheduleTick sets when the handler runs next.
+func (p *run) scheduleTick(st State, h progress.Handler, j *Attempt) State {
 	ticks := p.memory.Ticks
 	if j != nil && j.Ran && j.Record.Done {
 		ticks[0] = tickAfter(ticks[0], h.Timing, p.Now, time.Now())
@@ -102,10 +108,10 @@ func (p *run) windSchedule(st State, h progress.Handler, j *Attempt) State {
 	return st
 }
 
-// scheduled returns what the handler has to do, nil when its time has not come. One that is to be
-// tried again is not run twice for what falls due meanwhile.
-func (p *run) scheduled(r progress.Handler, granted bool) *Attempt {
-	e := p.ledger.Entry(r)
+// scheduled returns the attempt of a schedule, nil if its time has not come. A pending retry covers times that pass
+// meanwhile.
+func (p *run) scheduled(st State, r progress.Handler, granted bool) *Attempt {
+	e := p.progress.Entry(r)
 	switch {
 	case e.Try.Cause == "" || e.Try.Done:
 		if p.memory.Ticks[0].Passed(p.Now) {
@@ -118,18 +124,22 @@ func (p *run) scheduled(r progress.Handler, granted bool) *Attempt {
 	case granted:
 		e.Try.Due = time.Time{}
 	}
-	j := Begin(r, e.Try.Cause, e, p.ledger.Facts(r, p.opening.Look))
-	p.ledger.Put(r, j.Entry)
+	j := Begin(r, e.Try.Cause, e, p.progress.Facts(r, st.Look))
+	p.progress.Put(r, j.Entry)
 	return j
 }
 
-// withoutObject makes a request one for the resource as a whole.
-func (s *Controller) withoutObject(request *dsl.Request, span *transport.Span) {
-	request.Objects, request.Related = s.objects(), s.Relations.None(errNoObject)
-	request.Events = events.Log{Log: request.Log, Attempt: span}
+// scheduleRequest returns the request of a handler that runs for the resource as a whole.
+func (p *run) scheduleRequest(st State, j *Attempt, span *transport.Span) *dsl.Request {
+	none := apply.None(errNoObject)
+	out := p.requestFor(p.plainSubject(st.Draft, j.Reader, j.Cause, j.Record, none, p.indexes.For(j.Reader.ID, "")), j, span)
+	out.Children, out.Targets = none, apply.NoTargets(errNoObject)
+	out.Objects, out.Related = p.objects(), p.Relations.None(errNoObject)
+	out.Events = events.Log{Log: out.Log, Attempt: span, Recorder: p.Observer.Events, Handler: j.Reader.ID}
+	return out
 }
 
-// objects returns all objects of the resource as the cache has them, sorted.
+// objects returns all objects of the resource in the cache, sorted.
 func (s *Controller) objects() []*unstructured.Unstructured {
 	out := []*unstructured.Unstructured{}
 	for _, o := range s.Own.Objects("") {
@@ -144,5 +154,5 @@ func (s *Controller) objects() []*unstructured.Unstructured {
 	return out
 }
 
-// errNoObject is the error of what needs an object, in a handler that has none.
+// errNoObject is the error of functions that need an object, in a handler that has none.
 var errNoObject = errors.New("the handler runs for the resource as a whole, and not for one object")

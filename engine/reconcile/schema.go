@@ -21,14 +21,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/conditions"
 )
 
-// again is how long it is not asked again whether a resource has conditions, when this process may not know, and how
-// long a condition that the server did not take is not sent again.
+// again is the interval at which a process without the right to read the schema asks again, and sends a rejected
+// condition again.
 const again = time.Minute
 
-// errRefused says that the server did not take a condition a moment ago.
-var errRefused = errors.New("the API server does not take the condition")
+// errRejected says that the server rejected a condition a moment ago.
+var errRejected = errors.New("the API server does not take the condition")
 
 // ConditionsSchema knows whether one resource has conditions.
 type ConditionsSchema struct {
@@ -36,28 +37,28 @@ type ConditionsSchema struct {
 	catalog *discovery.Catalog
 	own     *source.Source
 	outages *transport.Outages
-	// hidden: caches do not show which conditions there are, so none is offered.
+	// hidden: caches do not show conditions, so none is offered.
 	hidden bool
 
 	mu     sync.Mutex
 	failed bool
-	after  time.Time // ask again not before this
-	// refused is until when conditions of the engine's own are not sent, as the server did not take one.
-	refused time.Time
-	// lacks names the missing parts of the schema that the log has last; empty without any.
+	after  time.Time // the earliest time to ask again
+	// rejectedUntil is until when conditions of the engine are not sent, because the server rejected one.
+	rejectedUntil time.Time
+	// lacks names the missing parts of the schema that were logged last; empty for none.
 	lacks string
 }
 
-// NewConditionsSchema returns what knows the conditions of the resource of a feed. The catalog asks the API server whether the
+// NewConditionsSchema returns the knowledge about a resource's conditions. The catalog asks the API server whether the
 // schema has status.conditions. Hidden: caches do not show the conditions.
 func NewConditionsSchema(log logr.Logger, c *discovery.Catalog, own *source.Source, outages *transport.Outages, hidden bool) *ConditionsSchema {
 	return &ConditionsSchema{log: log, catalog: c, own: own, outages: outages, hidden: hidden}
 }
 
-// Offered returns the patch with its offered conditions set where the resource has conditions, and without them
-// otherwise. What handlers set themselves, this one or those before it (set), counts more. It is left out, too, if the schema of a CRD
-// would keep a part of it or nothing. It returns an error where the schema cannot be read now: a handler that is done would not offer
-// them again.
+// Offered returns the patch with its offered conditions set, if the resource has conditions; otherwise without them.
+// Conditions that handlers have set (set, or in the patch) win. All are left out if the CRD's schema would drop some or
+// all of their fields. It returns an error if the schema cannot be read now, because a handler that is done would not
+// offer them again.
 func (s *ConditionsSchema) Offered(ctx context.Context, p *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
 	if len(p.Offered)+len(p.Conditions) == 0 {
 		return p, nil
@@ -85,15 +86,15 @@ func (s *ConditionsSchema) Offered(ctx context.Context, p *dsl.Patch, set []meta
 	return &out, nil
 }
 
-// WarnOfMissing logs at the start which parts of conditions the CRD does not keep. The first condition may come much later.
+// WarnOfMissing logs at the start which fields of conditions the CRD drops. The first condition may come much later.
 func (s *ConditionsSchema) WarnOfMissing(ctx context.Context) {
 	if served := s.own.Resource(); !dsl.BuiltIn(served.GVR.Group) {
 		_, _ = s.ask(ctx) // the first write asks again after an error
 	}
 }
 
-// ask returns whether the resource has conditions; it has none if this process may not read the CRD. It logs once which
-// parts the schema of a CRD lacks.
+// ask returns whether the resource has conditions. Without the right to read the CRD, it returns that there are none. It
+// logs once which fields the schema of a CRD lacks.
 func (s *ConditionsSchema) ask(ctx context.Context) (has discovery.Status, err error) {
 	s.mu.Lock()
 	wait := time.Until(s.after)
@@ -124,37 +125,37 @@ func (s *ConditionsSchema) ask(ctx context.Context) (has discovery.Status, err e
 	return has, nil
 }
 
-// taken returns what of the engine's own is to be sent: what the resource's status has, and nothing if the server did not take it
-// lately. The error says why that is not known.
+// taken returns which fields of the status the engine may set: none if the server rejected one lately. The error says
+// why that is unknown.
 func (s *ConditionsSchema) taken(ctx context.Context) (discovery.Status, error) {
 	s.mu.Lock()
-	refused := time.Until(s.refused) > 0
+	rejected := time.Until(s.rejectedUntil) > 0
 	s.mu.Unlock()
-	if refused {
-		return discovery.Status{}, errRefused
+	if rejected {
+		return discovery.Status{}, errRejected
 	}
 	return s.ask(ctx)
 }
 
-// failingRefused notes that the server did not take one of them.
-func (s *ConditionsSchema) failingRefused(err error) {
+// conditionRejected notes that the server rejected a condition of the engine.
+func (s *ConditionsSchema) conditionRejected(err error) {
 	s.mu.Lock()
-	first := s.refused.IsZero()
-	s.refused = time.Now().Add(again)
+	first := s.rejectedUntil.IsZero()
+	s.rejectedUntil = time.Now().Add(again)
 	s.mu.Unlock()
 	log := s.log
 	if !first || apierrors.IsForbidden(err) {
-		log = log.V(1) // the right to write status is given to operators that need it, and this one works without
+		log = log.V(1) // operators that need the right to write status get it, and this one works without
 	}
 	log.Info("objects do not say which handlers fail, or whether they are ready: the API server does not take the condition",
-		logmark.Warning, true, "conditions", Failing+", "+dsl.Ready, "error", err.Error())
+		logmark.Warning, true, "conditions", conditions.HandlersFailing+", "+dsl.Ready, "error", err.Error())
 }
 
-// Write is [patch.Write] for marks with conditions of the engine's own, or with status.observedGeneration. Where the resource has no
-// such field, or the server does not take it, all but these is written: they are not worth a reconcile that cannot be finished. Owed is set
-// to whether they are to be written later, where there are some to write.
+// Write is [patch.Write] for marks with conditions of the engine, or with status.observedGeneration. If the resource
+// lacks these fields, or the server rejects them, everything else is written: the reconcile does not fail for them. Owed
+// is set to whether they must be written later.
 func (s *ConditionsSchema) Write(ctx context.Context, t patch.Target, wanted *dsl.Patch, marks patch.Marks, owed *bool) (patch.Result, error) {
-	if marks.Condition == nil && len(marks.Mended) == 0 && marks.Ready == nil && marks.Observed == 0 {
+	if len(marks.Conditions) == 0 && len(marks.Mended) == 0 && len(marks.Ready) == 0 && marks.Observed == 0 {
 		return patch.Write(ctx, t, wanted, marks)
 	}
 	none := discovery.Status{}
@@ -166,7 +167,7 @@ func (s *ConditionsSchema) Write(ctx context.Context, t patch.Target, wanted *ds
 	}
 	bare, again := patch.Write(ctx, t, wanted, limited(marks, none))
 	if *owed = again == nil; *owed {
-		s.failingRefused(err)
+		s.conditionRejected(err)
 	}
 	return bare, again
 }
@@ -174,7 +175,7 @@ func (s *ConditionsSchema) Write(ctx context.Context, t patch.Target, wanted *ds
 // limited returns marks without the fields that a status does not have.
 func limited(marks patch.Marks, has discovery.Status) patch.Marks {
 	if !has.Conditions.Kept {
-		marks.Condition, marks.Mended, marks.Ready = nil, nil, nil
+		marks.Conditions, marks.Mended, marks.Ready = nil, nil, nil
 	}
 	if !has.Generation {
 		marks.Observed = 0

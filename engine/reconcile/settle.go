@@ -4,203 +4,166 @@
 package reconcile
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
-	"github.com/handwerk-dev/handwerk/engine/cache/source"
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
-	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// change is what a reconcile has come to, beside what its handlers want.
+// change is what the engine itself writes at the end of a reconcile, beside the handlers' patches.
 type change struct {
-	// marks are what is written for the engine itself.
+	// marks are the engine's own fields: finalizer, annotations and conditions.
 	marks patch.Marks
 	Finalization
-	// behind: a handler has not seen what others have done to the object after it.
+	// behind: a later handler has changed what an earlier one looks at.
 	behind bool
-	// rerun are handlers that the next reconcile runs for what others have written to children in this one.
+	// rerun are handlers that run in the next reconcile, because others have written children in this one.
 	rerun []string
-	// vanished: the object was gone when it was to be written.
+	// vanished: the write found that the object was gone.
 	vanished bool
 }
 
-// prune takes away children that no handler has any more, once all handlers are through.
-func (p *run) prune(ctx context.Context, st State) (State, error) {
-	if st.Searched = true; p.Deletion != "" {
-		return p.endChildren(ctx, st)
-	}
-	ctx = discreet(ctx, p.Rules.Readers...)
-	// This does not wait for the handlers: one may fail because of a field that is to be given back here.
-	if again := p.family.Reclaim(ctx, transport.NewSpan(p.Host.Held), st.Current); again > 0 {
-		st.Due = st.Due.Sooner(again, queue.Due)
-	}
-	failed := func(r progress.Handler) bool { return st.Jobs.Record(r, p.ledger.Entry(r)).Failed }
-	if !st.through() || slices.ContainsFunc(p.Rules.Readers, failed) {
-		p.memory.Sweep.Missed(p.Changes.Child)
-		return st, nil
-	}
-	if !p.family.Sweeps(p.Changes.Child, st.Current) {
-		return st, nil
-	}
-	seen := st.Draft
-	unsure := func(handler int) bool {
-		r := p.Rules.Readers[handler]
-		return p.askFilters(seen, r, askFor(r.Handler)).Err != nil
-	}
-	again, err := p.family.Sweep(ctx, transport.NewSpan(p.Host.Held), p.Changes.Child, st.Current, &snapshot{p, st, nil}, unsure)
-	if again > 0 {
-		st.Due = st.Due.Sooner(again, queue.Due)
-	}
-	return st, err
-}
-
-// endChildren deletes or releases children before the object goes, once all delete handlers are through. It does so also for an
-// object that another finalizer holds and that lacks the operator's: somebody has overwritten it, or taken it off. No delete
-// handler runs for such an object any more, so one that has failed for good keeps nothing.
-func (p *run) endChildren(ctx context.Context, st State) (State, error) {
-	lacks := !p.Gone && !p.finalizer()
-	over := p.memory.Finalized && (p.Gone || lacks)
-	holdsUp := func(r progress.Handler) bool { return p.holdsUp(st.Draft, r) }
-	if over || st.Jobs.Open(p.Gone) || p.daemonsEnd() || p.filters.Unsure() || !lacks && slices.ContainsFunc(p.Rules.Readers, holdsUp) {
-		return st, nil
-	}
-	alone := p.finalizer() && (!p.Rules.Finalizes || !p.handlersHold(st.Draft))
-	again, open, err := p.family.EndChildren(discreet(ctx, p.Rules.Readers...), transport.NewSpan(p.Host.Held), alone)
-	if st.Searched = !open; again > 0 {
-		st.Due = st.Due.Sooner(again, queue.Due)
-	}
-	if err == nil {
-		return st, nil
-	}
-	if note := p.heldNote(err); note != nil {
-		st = st.noted(*note)
-	}
-	return st, fmt.Errorf("taking away children of an object that is being deleted: %w", err)
-}
-
-// heldNote says on the object that its deletion waits, because children could not be seen or taken away for the second time. It is
-// nil where that is not to be said.
-func (p *run) heldNote(err error) *Note {
-	if err == nil || p.Gone || !p.memory.Troubles.Has(Itself) || p.Host.Covered(err) || source.Unanswered(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return &Note{Action: "children", Reason: "DeletionHeld", Message: "Deletion is held: " + err.Error()}
-}
-
-// holdsUp reports whether a handler that has failed for good keeps a deletion from going on.
-func (p *run) holdsUp(d Draft, r progress.Handler) bool {
-	if !r.On(dsl.Delete) || r.Release {
-		return false
-	}
-	e := p.ledger.Entry(r)
-	return e.DeleteDone(p.Deletion) && e.Try.Failed && !e.Try.Ended && p.askFilters(d, r, dsl.Delete).Keeps()
-}
-
-// settle turns outcomes into what is to be stored.
+// settle computes the engine's own changes from the outcomes: stored progress, finalizer and conditions.
 func (p *run) settle(st State) (State, change) {
-	failed := slices.ContainsFunc(p.Rules.Readers, func(r progress.Handler) bool { return p.holdsUp(st.Draft, r) })
-	if p.family.Applied() {
-		p.filters.Reset()
-	}
-	living := p.Deletion == ""
-	out := change{Finalization: Settle(Ending{
-		Gone: p.Gone, Deleted: !living, Finalizer: p.finalizer(), Wanted: living && p.wantsFinalizer(st.Draft),
-		Open: st.Jobs.Open(p.Gone) || p.daemonsEnd(), Failed: failed, Unsure: p.filters.Unsure() || !st.Searched,
-	})}
-	if living {
-		st, out = p.settleLiving(st, out)
+	var out change
+	if p.Deletion == "" {
+		st, out = p.settleLiving(st)
 	} else {
-		p.memory.Finalized = out.Finalized
+		out = p.settleDeletion(st)
 	}
-	out.marks = patch.Marks{Finalizer: p.Rules.Finalizer, Earlier: p.Rules.Earlier, Add: out.Add, Remove: out.Remove}
 	if key := p.Rules.Retry; st.Retried {
 		out.marks.Spent = map[string]string{key: p.Object.GetAnnotations()[key]}
 	}
 	if p.stores(out) {
-		retries, again := st.Jobs.Retries()
+		retries, again := st.Attempts.Retries()
 		stored := progress.Draft{Look: st.Look, Wanted: st.Patch, Finalizer: out.Add, Retries: retries, Again: again}
-		if wait := p.ledger.Save(stored, &out.marks); wait > 0 {
+		if wait := p.progress.Save(stored, &out.marks); wait > 0 {
 			st.Due = st.Due.Sooner(wait, queue.Due)
 		}
 	}
 	for _, q := range p.memory.Filters.Unasked() {
 		p.askAgain(st.Draft, q)
 	}
-	for _, handler := range p.memory.Filters.Mended() {
-		st = st.noted(Note{Kind: FilterMended, Handler: handler})
+	st = p.sayMended(st)
+	if p.Rules.Spec.Cache != dsl.CacheMetadata { // otherwise other conditions are unknown
+		p.ownConditions(st, &out.marks)
 	}
-	if !p.Gone && p.Rules.Spec.Cache != dsl.CacheMetadata { // else it is not known what other conditions there are
-		p.conditions(st).Own(&out.marks)
-	}
+	st = p.settleLimits(st, p.wantsNoDeletion(st, out), &out.marks)
 	if p.keepsReady() {
-		st, out.marks.Ready = p.readiness(st)
+		st, out.marks.Ready = p.nextReady(st)
 	}
 	out.marks.Observed = p.observedGeneration(st)
 	out.marks.ObservedAlone = st.endedWith(out)
 	return st, out
 }
 
-// stores reports whether the progress may be worth storing. It is not where the object goes: handlers of objects that live run for it no
-// more, so of one that a handler has just deleted nothing is to be known.
+// wantsNoDeletion reports whether the object and its children are as they shall be, so that no deletion is wanted.
+func (p *run) wantsNoDeletion(st State, v change) bool {
+	if p.Deletion != "" {
+		return v.Finalized
+	}
+	return st.through() && p.memory.Sweep.Done(false)
+}
+
+// sayMended adds a note for each handler whose filters work again.
+func (p *run) sayMended(st State) State {
+	for _, handler := range p.memory.Filters.Mended() {
+		st = st.noted(Note{Kind: FilterMended, Handler: handler})
+	}
+	return st
+}
+
+// stores reports whether the progress is worth storing. It is not if the object is about to go, because its finalizer is
+// removed or a handler has deleted it: a new object of its name does not use this progress.
 func (p *run) stores(v change) bool {
 	if p.Deletion == "" {
 		return !p.deleted.Load()
 	}
-	return !p.Gone && !v.Remove
+	return !v.Remove
 }
 
-// settleLiving finds the handlers that the next reconcile runs for what others have done in this one.
-func (p *run) settleLiving(st State, out change) (State, change) {
-	out.rerun = st.Jobs.Rerun(p.Rules.Readers, p.family.Writes())
+// settleDeletion decides about the finalizer of an object that is being deleted.
+func (p *run) settleDeletion(st State) change {
+	out := p.finalization(Ending{
+		Deleted: true, Finalizer: p.hasFinalizer(), Open: st.Attempts.Open(false) || p.daemonsEnd(), Failed: p.isHeldUp(st), Unsure: p.isUnsure(st),
+	})
+	p.memory.Finalized = out.Finalized
+	p.dropAnswers()
+	return out
+}
+
+// dropAnswers drops the answers of filters if handlers have applied children, because filters may read children.
+func (p *run) dropAnswers() {
+	if p.family.Applied() {
+		p.filters.Reset()
+	}
+}
+
+// isHeldUp reports whether a handler that has failed for good holds the deletion.
+func (p *run) isHeldUp(st State) bool {
+	return slices.ContainsFunc(p.Rules.Readers, func(r progress.Handler) bool { return p.holdsUp(st.Draft, r) })
+}
+
+// isUnsure reports whether it is unknown which handlers or children the deletion waits for.
+func (p *run) isUnsure(st State) bool { return p.filters.Unsure() || !st.Searched }
+
+// finalization returns the change of an object's finalizer.
+func (p *run) finalization(e Ending) change {
+	out := change{Finalization: Settle(e)}
+	out.marks = patch.Marks{Finalizer: p.Rules.Finalizer, Earlier: p.Rules.Earlier, Add: out.Add, Remove: out.Remove}
+	return out
+}
+
+// settleLiving decides about the finalizer of an object that is not being deleted. It also finds the handlers to run in
+// the next reconcile for changes in this one.
+func (p *run) settleLiving(st State) (State, change) {
+	p.dropAnswers()
+	out := p.finalization(Ending{Finalizer: p.hasFinalizer(), Wanted: p.wantsFinalizer(st.Draft)})
+	out.rerun = st.Attempts.Rerun(p.Rules.Readers, p.family.Writes())
 	if out.behind = p.behind(st); out.behind || len(out.rerun) > 0 {
 		st.Due = st.Due.AtOnce()
 	}
-	leaving := p.family.Leaving() // handlers that gave up a child which stays for now run again
-	if undecided := p.family.Undecided((&snapshot{p, st, nil}).Undecided); len(leaving) > 0 && !undecided {
-		st.Due = st.Due.AtOnce() // no other handler may want such a child any more
+	leaving := p.family.Leaving() // handlers that dropped a child run again while another handler may still want it
+	if undecided := p.family.Undecided(&snapshot{p, st, nil}); len(leaving) > 0 && !undecided {
+		st.Due = st.Due.AtOnce() // show whether another handler still wants the child
 	}
 	out.rerun = append(out.rerun, leaving...)
 	return st, out
 }
 
-// behind reports whether a handler has not seen what those after it have done to the object.
+// behind reports whether an earlier handler has not seen the changes that later ones made to the object.
 func (p *run) behind(st State) bool {
-	return len(st.Jobs.Asking()) > 0 && slices.ContainsFunc(st.Jobs, func(j *Attempt) bool {
+	return len(st.Attempts.Asking()) > 0 && slices.ContainsFunc(st.Attempts, func(j *Attempt) bool {
 		return j.Ran && j.Left != st.Look.Digest(j.Reader.View) &&
-			p.ledger.Entry(j.Reader).Due(j.Reader.Handler, p.ledger.Facts(j.Reader, st.Look)) != ""
+			p.progress.Entry(j.Reader).Due(j.Reader.Handler, p.progress.Facts(j.Reader, st.Look)) != ""
 	})
 }
 
-// Ending is what is known at the end of a reconcile of the handlers that are to see its object off.
+// Ending has the facts at the end of a reconcile that decide about the finalizer.
 type Ending struct {
-	// Gone: the object is gone from sight. Deleted: it is gone, or is being deleted.
+	// Gone: the cache does not show the object. Deleted: it is gone, or is being deleted.
 	Gone, Deleted bool
-	// Finalizer: the object has the operator's. Wanted: a delete handler holds it.
+	// Finalizer: the object has the operator's finalizer. Wanted: a handler, a daemon or a child needs it.
 	Finalizer, Wanted bool
-	// Open: some are not finished. Failed: one has failed for good, and keeps a deletion from going on. Unsure:
-	// a filter failed, so it is not known whether its handler sees the object.
+	// Open: a handler is unfinished. Failed: a handler has failed for good, and holds the deletion. Unsure: a filter
+	// failed, or children could not be read, so it is unknown what the deletion waits for.
 	Open, Failed, Unsure bool
 }
 
-// Finalization is what becomes of an object and its finalizer.
+// Finalization is what happens to an object's finalizer.
 type Finalization struct {
-	// Add and Remove say what to do with the finalizer. Of an object that is gone from sight alone, removing takes off
-	// all that the operator has left on it.
+	// Add and Remove are the change of the finalizer. For an object that only left the selector, Remove takes all marks
+	// of the operator off.
 	Add, Remove bool
-	// Finalized: delete handlers are done. Held: one keeps the object from being deleted, and will not let it go by itself.
+	// Finalized: delete handlers are done. Held: a handler holds the deletion until somebody acts.
 	Finalized, Held bool
 }
 
-// Settle decides what becomes of the object.
+// Settle decides what happens to the finalizer.
 func Settle(e Ending) Finalization {
 	switch {
 	case e.Gone:
@@ -213,7 +176,8 @@ func Settle(e Ending) Finalization {
 	return Finalization{Add: e.Wanted && !e.Finalizer, Remove: !e.Wanted && e.Finalizer}
 }
 
-// Rerun names the handlers that the next reconcile runs for children that others have written in this one, after them.
+// Rerun returns the handlers that the next reconcile runs for children: others have written them in this one, after the
+// handlers ran.
 func (js Attempts) Rerun(readers []progress.Handler, writes []children.Write) (out []string) {
 	for _, w := range writes {
 		for _, r := range readers {
@@ -226,8 +190,8 @@ func (js Attempts) Rerun(readers []progress.Handler, writes []children.Write) (o
 	return out
 }
 
-// Retries reports whether some job is to be tried again for what is stored. Latest is when the latest of those is that
-// were tried in this reconcile.
+// Retries reports whether an attempt has a retry for a stored cause. Latest is the latest due time of the retries whose
+// attempts ran in this reconcile.
 func (js Attempts) Retries() (some bool, latest time.Time) {
 	for _, j := range js {
 		if !j.retries() {
@@ -241,7 +205,7 @@ func (js Attempts) Retries() (some bool, latest time.Time) {
 	return some, latest
 }
 
-// retries reports whether the job is to be tried again for what is stored.
+// retries reports whether the attempt has a retry for a stored cause.
 func (j *Attempt) retries() bool {
 	if j.Record.Done || !j.Ran && j.Record.Attempts == 0 && !j.Record.Waiting {
 		return false
@@ -249,10 +213,10 @@ func (j *Attempt) retries() bool {
 	return j.Cause == dsl.Delete || j.Reader.Stores() && j.Cause.Lasting()
 }
 
-// Open reports whether some handler that is to see the object off is not finished, and may run still. Gone: the object is gone
-// from sight.
+// Open reports whether a delete handler is unfinished and may still run. Gone: the object is gone, so handlers of events
+// count too.
 func (js Attempts) Open(gone bool) bool {
 	return slices.ContainsFunc(js, func(j *Attempt) bool {
-		return (j.Cause == dsl.Delete || gone && j.Cause == dsl.Event) && !j.Record.Done && !j.Barred
+		return (j.Cause == dsl.Delete || gone && j.Cause == dsl.Event) && !j.Record.Done && !j.NeverRuns
 	})
 }

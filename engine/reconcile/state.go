@@ -4,6 +4,7 @@
 package reconcile
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -21,60 +22,69 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/observe/trace"
 )
 
-// Input is what a reconcile works from. Nothing changes it.
+// Input is the input of a run. Nothing changes it.
 type Input struct {
 	Key cache.ObjectName
-	// Object is the object as the reconcile has read it. Where a reconcile is over the resource as a whole, it has no more than its kind.
+	// Object is the object as the reconcile has read it. For a schedule it has only its kind.
 	Object *unstructured.Unstructured
-	// Version is what the cache had of it then; nil where it has nothing.
+	// Version is the cache's version of the object at the read; nil if the cache has none.
 	Version *cached.Object
-	// Gone: the cache does not show the object any more.
+	// Gone: the cache does not show the object. Deletion is never empty then.
 	Gone bool
-	// Deletion is the moment at which the object was deleted, empty while it lives.
+	// Deletion identifies the deletion of the object; empty if it is not being deleted.
 	Deletion string
 	Now      time.Time
-	// Changes are what came up for the object since the last reconcile.
+	// Changes are the events for the object since the last reconcile.
 	Changes inbox.Changes
-	// Share is the memory that the reconcile may take; nil for any.
+	// Share is the memory that the reconcile may use; nil for any amount.
 	Share *children.Share
-	// Asked: the reconcile is for an answer alone. It runs no handler, and writes and remembers nothing.
-	Asked bool
+	// Trace and Span are the ids of the span of the reconcile, for the log; empty without a tracer.
+	Trace, Span string
 }
 
-// resourceWide reports whether the reconcile is over the resource as a whole.
+// traced returns the input with the ids of the context's span.
+func (in Input) traced(ctx context.Context, t trace.Tracer) Input {
+	if t != nil {
+		in.Trace, in.Span = t.IDs(ctx)
+	}
+	return in
+}
+
+// resourceWide reports whether the run is for the resource as a whole.
 func (in Input) resourceWide() bool { return in.Object.GetName() == "" }
 
-// State is how far a reconcile has come. Each step takes it, and returns the next one.
+// State is the progress of a run. Each step takes a state and returns the next one.
 type State struct {
 	// Draft is the object as handlers see it.
 	Draft
-	// Attempts are the handlers that have something to do, as far as the reconcile has come.
-	Jobs Attempts
-	// Found is what the reconcile has found to have come up, beside the changes of its input.
+	// Attempts are the handlers that were due so far.
+	Attempts Attempts
+	// Found has triggers beside the changes of the input.
 	Found Found
-	// Filtered is what handlers say in conditions of filters that keep them from acting. Explicit are the conditions that handlers
-	// set themselves: what is offered does not take their place.
+	// Filtered are the conditions of handlers whose filters exclude the object. Explicit are conditions that handlers
+	// have set; they win over offered ones.
 	Filtered []*dsl.Patch
 	Explicit []metav1.Condition
-	// Known is the object as its handlers saw it, with the reconcile's own writes since then and no others, as the cache shows it.
+	// Known is the object as its handlers saw it, with the own writes of this reconcile, in the form of the cache.
 	Known *unstructured.Unstructured
-	// Written is the object after each request of the reconcile, in order, by the server's answers.
+	// Written has the server's answers to the writes of the reconcile, in order.
 	Written []*unstructured.Unstructured
-	// Retried: a person has handlers run by the annotation, which goes with the reconcile's write.
+	// Retried: a person asks for a retry by the annotation, which the write removes.
 	Retried bool
-	// Searched: all that must be known about children before the object goes is known.
+	// Searched: it is known which children hold the deletion.
 	Searched bool
 	// Due is when the next reconcile is due.
 	Due queue.Next
-	// Attempts, Notes and Why are for the result.
-	Attempts []Attempted
-	Notes    []Note
-	Why      []Why
+	// Ended, Notes and Why are for the result.
+	Ended []Ended
+	Notes []Note
+	Why   []Why
 }
 
-// written returns the object as the reconcile has written it, nil before it does.
+// written returns the object after the last write of the reconcile, nil before the first.
 func (st State) written() *unstructured.Unstructured {
 	if len(st.Written) == 0 {
 		return nil
@@ -82,53 +92,54 @@ func (st State) written() *unstructured.Unstructured {
 	return st.Written[len(st.Written)-1]
 }
 
-// Result is what a reconcile found and did. The log, Events and metrics are made from it ([Observer.Passed]).
+// Result has the findings and actions of a run. [Observer.Ended] makes the log, Events and metrics from it.
 type Result struct {
 	Input
-	// Due is when the next reconcile is due. Err is why the reconcile could not be finished; nil where it was.
+	// Due is when the next reconcile is due. Err is why the run could not be finished, nil if it was.
 	Due queue.Next
 	Err error
-	// Attempts are the handlers that had something to do, and Attempts their runs, in order.
-	Jobs     Attempts
-	Attempts []Attempted
+	// Attempts are the handlers that were due. Ended are their finished attempts, in order.
+	Attempts Attempts
+	Ended    []Ended
 	Notes    []Note
-	// Why says of each handler for which something was due, and that did not run, why. [Result.Reasons] says it of all handlers.
+	// Why has the reason of each handler that was due and did not run. [Result.Reasons] has one for each handler.
 	Why []Why
-	// Vanished: the API server no longer had the object when the reconcile wrote, so handlers after that did not get their turn.
+	// Vanished: the write found that the object was gone, so later handlers did not run.
 	Vanished bool
-	// Written is the object as a finished reconcile has written it, nil where it has not.
+	// Written is the object after the last write of a finished run, nil if it wrote nothing.
 	Written *unstructured.Unstructured
-	// Stand is how the object stands; Stands: that is known.
+	// Stand is the health of the object. Stands: it is known.
 	Stand  ops.Stand
 	Stands bool
-	// Echoes are what the reconcile has written its object as, if the next reconcile would find nothing to do in that.
+	// Echoes are the versions that the run has written, if the next reconcile would find nothing to do in them.
 	Echoes []inbox.Echo
 }
 
-// run is one reconcile at work: its input, and what it has opened for its object. What handlers do is kept only when the reconcile has
-// written it; otherwise the next reconcile begins from the same progress.
+// run is one run: its input, and the state that it has opened for its object. Outcomes of handlers are kept only once
+// they are written; otherwise the next reconcile begins with the same progress.
 type run struct {
 	*Controller
 	Input
-	memory *ObjectState
-	ledger *progress.Ledger
-	// family knows what the reconcile has written, and the object's children; related and indexes are what it sees of related objects
+	memory   *ObjectState
+	progress *progress.Session
+	// family has the writes of the reconcile and the object's children. related and indexes are views of related objects
 	// and of the operator's indexes.
 	family  *children.Session
 	related *related.View
 	indexes *index.View
-	// filters asks the handlers' filters.
+	// filters evaluates the handlers' filters, and keeps their answers.
 	filters filters
-	// appointments are the times of handlers that run at a time from the object, as far as the reconcile has come to them.
+	// appointments caches the times of handlers with an `at` expression.
 	appointments map[*dsl.Handler]appointment
-	// walk knows what woke the reconcile, and notes its writes.
+	// walk is the run on the trail of writes, which finds loops.
 	walk *breaker.Walk
-	// outcomesRead are the outcomes that handlers knew when it was their turn, by the reader's id; nil where none reads outcomes.
+	// outcomesRead has the outcomes that each handler saw when it was decided, by handler id; nil if no handler reads
+	// outcomes.
 	outcomesRead map[string][]any
-	// deleted: a handler has deleted the object. It does so from any goroutine.
+	// deleted: a handler has deleted the object, from any goroutine.
 	deleted atomic.Bool
-	// marks: some handler that leaves progress on objects sees this one; nil before that is asked.
+	// marks: some handler that stores progress matches the object; nil before it is computed.
 	marks *bool
-	// opening is the state in which the reconcile begins.
-	opening State
+	// bareDraft is the draft in which the run begins, for answers to people.
+	bareDraft Draft
 }

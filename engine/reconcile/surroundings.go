@@ -15,10 +15,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/conditions"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/machine"
 )
 
-// around says what is to be known beside the handlers: of children, machines and the deletion.
+// around fills in the answer beside the handlers: children, machines, conditions and the deletion.
 func (p *run) around(a *why.Answer, out Result) {
 	members := p.family.Members()
 	for _, m := range members {
@@ -28,13 +29,13 @@ func (p *run) around(a *why.Answer, out Result) {
 	for _, t := range p.family.Patched() {
 		a.Targets = append(a.Targets, why.Target{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name, Handler: t.Handler, Entry: t.Key, Manager: t.Manager})
 	}
-	object := p.opening.Current
+	object := p.bareDraft.Current
 	if out.Written != nil {
 		object = out.Written
 	}
-	if c := ConditionOf(object, dsl.Ready); c != nil && ConditionText(c, "status") != string(metav1.ConditionTrue) {
+	if c := conditions.Of(object, dsl.Ready); c != nil && conditions.Text(c, "status") != string(metav1.ConditionTrue) {
 		a.Conditions = append(a.Conditions, why.Condition{
-			Type: dsl.Ready, Status: ConditionText(c, "status"), Reason: ConditionText(c, "reason"), Message: ConditionText(c, "message"),
+			Type: dsl.Ready, Status: conditions.Text(c, "status"), Reason: conditions.Text(c, "reason"), Message: conditions.Text(c, "message"),
 		})
 	}
 	for _, r := range p.Rules.Readers {
@@ -49,15 +50,15 @@ func (p *run) around(a *why.Answer, out Result) {
 	}
 }
 
-// rank orders children: those first that something is the matter with.
+// rank orders children: children with problems come first.
 func rank(c why.Child) int {
 	return slices.Index([]string{"gone", "ready", "unseen", "not ready", "failed", "deleting"}, c.State) * -1
 }
 
-// childAccount says how a child is.
+// childAccount describes a child.
 func (p *run) childAccount(m children.Member) why.Child {
 	out := why.Child{Kind: m.Kind.Kind, Namespace: m.Namespace, Name: m.Name, Handler: m.Spec.Handler, As: m.Spec.Name, By: "reference"}
-	if m.Recorded {
+	if m.Listed {
 		out.By = "record"
 	}
 	if m.Object == nil {
@@ -70,14 +71,15 @@ func (p *run) childAccount(m children.Member) why.Child {
 		out.State, out.Says = "deleting", finalizersOf(m)
 		return out
 	}
-	out.Is(dsl.ReadinessOf(m.Object))
+	is, err := dsl.ReadinessOf(m.Object)
+	out.Is(p.withPod(m.Object, is), err)
 	return out
 }
 
-// deletionAccount says what holds the deletion.
+// deletionAccount lists what holds the deletion.
 func (p *run) deletionAccount(a *why.Answer, out Result, members []children.Member) {
 	d := a.Deletion
-	if at := slices.IndexFunc(d.Finalizers, p.ownFinalizer); at >= 0 {
+	if at := slices.IndexFunc(d.Finalizers, p.isOwnFinalizer); at >= 0 {
 		d.Own = d.Finalizers[at]
 		held, waiting := p.heldByHandlers(out)
 		d.Held = slices.Concat(held, heldByChildren(members), heldByTargets(a.Targets), waiting)
@@ -92,7 +94,8 @@ func (p *run) deletionAccount(a *why.Answer, out Result, members []children.Memb
 	}
 }
 
-// heldByHandlers are the daemons and handlers that hold the deletion. Those that wait for others are apart.
+// heldByHandlers returns the daemons and handlers that hold the deletion. Handlers that wait for others are listed
+// apart.
 func (p *run) heldByHandlers(out Result) (held, waiting []string) {
 	for _, r := range p.Rules.Daemons {
 		if at := p.Daemons.Account(p.Key, r.Handler); at.Runs && !at.Late && !r.NoFinalizer {
@@ -101,7 +104,7 @@ func (p *run) heldByHandlers(out Result) (held, waiting []string) {
 	}
 	for _, r := range p.Rules.Readers {
 		text := p.holding(out, r)
-		switch j := out.Jobs.Of(r); {
+		switch j := out.Attempts.Of(r); {
 		case text == "":
 		case j != nil && j.Record.Waiting:
 			waiting = append(waiting, text)
@@ -112,7 +115,7 @@ func (p *run) heldByHandlers(out Result) (held, waiting []string) {
 	return held, waiting
 }
 
-// heldByChildren are the children that hold the deletion.
+// heldByChildren returns the children that hold the deletion.
 func heldByChildren(members []children.Member) (held []string) {
 	for _, m := range members {
 		if m.Holds && m.Object != nil {
@@ -124,7 +127,7 @@ func heldByChildren(members []children.Member) (held []string) {
 	return held
 }
 
-// heldByTargets are the patched objects that hold the deletion.
+// heldByTargets returns the patched objects that hold the deletion.
 func heldByTargets(targets []why.Target) (held []string) {
 	for _, t := range targets {
 		held = append(held, "fields of "+t.People()+", which are not given back yet")
@@ -140,15 +143,15 @@ func finalizersOf(m children.Member) string {
 	return "it has no finalizers"
 }
 
-// holding says how a handler holds the deletion; empty where it does not.
+// holding says how a handler holds the deletion; empty if it does not.
 func (p *run) holding(out Result, r progress.Handler) string {
-	if p.holdsUp(p.opening.Draft, r) {
-		return fmt.Sprintf("handler %s, which failed for good: %s", r.ID, p.ledger.Entry(r).Try.Message)
+	if p.holdsUp(p.bareDraft, r) {
+		return fmt.Sprintf("handler %s, which failed for good: %s", r.ID, p.progress.Entry(r).Try.Message)
 	}
 	if p.memory.Filters.Of(r.Handler) != "" && r.On(dsl.Delete) {
 		return fmt.Sprintf("handler %s, whose filter failed: %s", r.ID, p.memory.Filters.Of(r.Handler))
 	}
-	if j := out.Jobs.Of(r); j != nil && j.Cause == dsl.Delete && !j.Record.Done {
+	if j := out.Attempts.Of(r); j != nil && j.Cause == dsl.Delete && !j.Record.Done {
 		if j.Record.Message != "" {
 			return fmt.Sprintf("handler %s, which has not finished: %s", r.ID, j.Record.Message)
 		}
@@ -157,7 +160,7 @@ func (p *run) holding(out Result, r progress.Handler) string {
 	return ""
 }
 
-// daemonAccount says of a daemon whether it runs.
+// daemonAccount says whether a daemon runs.
 func (p *run) daemonAccount(r progress.Handler) why.Handler {
 	at := p.Daemons.Account(p.Key, r.Handler)
 	out := why.Handler{ID: r.ID, Daemon: true, Clauses: r.Explain(p.askedAbout(r))}

@@ -10,16 +10,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// mostLate bounds the jitter of a timer that names none, where it moves runs to a later time.
+// mostLate bounds the default jitter of timers whose runs are moved to a later time.
 const mostLate = time.Minute
 
-// Tick is when a timer handler runs next. It is kept in memory, for each object or, where the handler runs
-// for the resource as a whole, for the resource.
+// Tick is the next run of a timer. It is kept in memory, for each object, or for the resource if the handler runs for
+// that as a whole.
 type Tick struct {
-	// due is when; zero means not before the object has changed.
+	// due is the time of the run; zero means not before the object has changed.
 	due time.Time
-	// grid is due without jitter. Runs are counted from it, so neither jitter nor a late worker moves the
-	// ones that follow; but for those that are counted from the end of the last one.
+	// grid is due without jitter. The following runs are counted from it, so that jitter and late workers do not move
+	// them. Runs with a pause are counted from the end of the last run.
 	grid time.Time
 	// still is for timers with idle, since their object was first seen; nil for others.
 	still *stillness
@@ -27,17 +27,17 @@ type Tick struct {
 	Ran bool
 }
 
-// stillness is the time since which nothing has changed.
+// stillness is how long nothing has changed.
 type stillness struct {
-	// view is the digest of what the handler looks at.
+	// view is a digest of the handler's view.
 	view  string
 	since time.Time
-	// from is when the first run may be; zero means at any time.
+	// from is the earliest time of the first run; zero means any time.
 	from time.Time
 }
 
-// firstTick returns the first run. What a process finds at its start is spread over the period, or it would
-// come together for ever after; what is new has a whole period before it.
+// firstTick returns the first run. For objects found at the start of the process it is random within the period, so that
+// they do not all run together for ever. For a new object it comes after a whole period.
 func firstTick(t *dsl.Timing, now time.Time, isNew bool) Tick {
 	switch {
 	case t.Cron != "":
@@ -53,7 +53,7 @@ func firstTick(t *dsl.Timing, now time.Time, isNew bool) Tick {
 	return Tick{due: at, grid: at}
 }
 
-// delayedTick is firstTick for a handler that says how long after the first look at its object that is.
+// delayedTick is firstTick for a handler with an initial delay.
 func delayedTick(t *dsl.Timing, now time.Time, delay time.Duration) Tick {
 	from := now.Add(delay)
 	switch {
@@ -64,7 +64,7 @@ func delayedTick(t *dsl.Timing, now time.Time, delay time.Duration) Tick {
 	case t.Pause > 0:
 		return pauseTick(t, from)
 	}
-	return Tick{grid: from} // the object has to rest first
+	return Tick{grid: from} // the object must be idle first
 }
 
 // Due returns the time of the next run; zero means not before the object has changed.
@@ -73,14 +73,14 @@ func (k Tick) Due() time.Time { return k.due }
 // Passed reports whether the time of the next run has come.
 func (k Tick) Passed(now time.Time) bool { return !k.due.IsZero() && !now.Before(k.due) }
 
-// Fires reports whether the handler is to run: its time has come and, for a timer with idle, its object
-// has rested as long.
+// Fires reports whether the handler is due: its time has come and, for a timer with idle, its object has not changed for
+// long enough.
 func (k Tick) Fires(t *dsl.Timing, now time.Time) bool {
 	return k.Passed(now) && (k.still == nil || now.Sub(k.still.since) >= t.Idle)
 }
 
-// Look notes what the handler of a timer with idle looks at now, by its digest. It reports whether that has
-// changed, so that the time of rest begins again.
+// Look notes the present view of a timer with idle. It reports whether the view has changed, so that the idle time
+// begins again.
 func (k Tick) Look(t *dsl.Timing, view string, now time.Time) (next Tick, changed bool) {
 	if t.Idle == 0 || k.still != nil && k.still.view == view {
 		return k, false
@@ -96,8 +96,7 @@ func (k Tick) Look(t *dsl.Timing, view string, now time.Time) (next Tick, change
 	return k, true
 }
 
-// Own notes what the handler has left behind for itself to look at: what it changes itself is no change for
-// it, or its object would never come to rest.
+// Own notes the view after the handler's own changes. They do not count as changes, or its object would never be idle.
 func (k Tick) Own(view string) Tick {
 	if k.still != nil {
 		k.still = &stillness{view: view, since: k.still.since, from: k.still.from}
@@ -105,7 +104,7 @@ func (k Tick) Own(view string) Tick {
 	return k
 }
 
-// Next returns the run that follows one. What fell due until now is left out.
+// Next returns the run after this one. Runs that fell due until now are skipped.
 func (k Tick) Next(t *dsl.Timing, now time.Time) Tick {
 	var next Tick
 	switch {
@@ -128,8 +127,8 @@ func (k Tick) Next(t *dsl.Timing, now time.Time) Tick {
 	return next
 }
 
-// Skip returns the run that follows one whose time has come while the object did not rest yet. With a pause, that is
-// when it will have rested.
+// Skip returns the run after one whose time came while the object was not idle. With a pause, that is when the object
+// will have been idle.
 func (k Tick) Skip(t *dsl.Timing, now time.Time) Tick {
 	if t.Pause == 0 || k.still == nil {
 		return k.Next(t, now)
@@ -138,7 +137,7 @@ func (k Tick) Skip(t *dsl.Timing, now time.Time) Tick {
 	return Tick{due: at, grid: at, still: k.still}
 }
 
-// Ended notes that a run has come to its end, from which a pause is counted.
+// Ended notes the end of a run, from which a pause is counted.
 func (k Tick) Ended(t *dsl.Timing, now time.Time) Tick {
 	if t.Pause == 0 {
 		return k
@@ -152,8 +151,7 @@ func everyTick(t *dsl.Timing, grid, now time.Time) Tick {
 	return Tick{due: grid.Add(-randUpTo(most)), grid: grid}
 }
 
-// cronTick returns the schedule's first run after a time, moved to a later one, but not to the run
-// that follows.
+// cronTick returns the schedule's first run after a time, moved later by jitter, but before the next run.
 func cronTick(t *dsl.Timing, after time.Time) Tick {
 	grid := t.Next(after)
 	if grid.IsZero() {
@@ -161,7 +159,7 @@ func cronTick(t *dsl.Timing, after time.Time) Tick {
 	}
 	between := t.Next(grid).Sub(grid)
 	if between <= 0 {
-		return Tick{due: grid, grid: grid} // it is the last one
+		return Tick{due: grid, grid: grid} // it is the last run
 	}
 	most := min(jitter(t, min(between, 10*mostLate)), between-1)
 	return Tick{due: grid.Add(randUpTo(most)), grid: grid}
@@ -172,7 +170,7 @@ func pauseTick(t *dsl.Timing, at time.Time) Tick {
 	return Tick{due: at.Add(randUpTo(jitter(t, min(t.Pause, 10*mostLate)))), grid: at}
 }
 
-// idleTick returns the run of a timer that has idle alone, once its object has changed. It is not before the time from.
+// idleTick returns the run of a timer that has only idle, after a change of its object. It is not before from.
 func idleTick(t *dsl.Timing, since, from time.Time) Tick {
 	at := since.Add(t.Idle)
 	if from.After(at) {
@@ -181,7 +179,7 @@ func idleTick(t *dsl.Timing, since, from time.Time) Tick {
 	return Tick{due: at.Add(randUpTo(jitter(t, min(t.Idle, 10*mostLate)))), grid: at}
 }
 
-// jitter is the most by which a run is moved: a tenth of the time given, unless the timing says.
+// jitter returns the most by which a run is moved: the timing's own, or a tenth of the given time.
 func jitter(t *dsl.Timing, of time.Duration) time.Duration {
 	if t.Jitter == 0 {
 		return of / 10
@@ -196,8 +194,8 @@ func randUpTo(most time.Duration) time.Duration {
 	return rand.N(most + 1)
 }
 
-// nextResync returns when an object is due for its next resync, nil where there is no period. The first period is drawn at
-// random, so that objects listed together do not come back together.
+// nextResync returns when an object is due for its next resync, nil without a period. The first period is random, so
+// that objects that were listed together do not come back together.
 func nextResync(period time.Duration, now time.Time, first bool) *time.Time {
 	if period <= 0 {
 		return nil

@@ -12,32 +12,33 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// snapshot is a reconcile at one moment: until the reconcile goes on, it answers what children ask about handlers.
+// snapshot answers questions of children about handlers, with the state of a run at one moment.
 type snapshot struct {
 	*run
 	State
-	// attempt is the one that is about to begin, or nil.
+	// attempt is the attempt that is about to begin, or nil.
 	attempt *Attempt
 }
 
 var _ children.Others = (*snapshot)(nil)
 
-// Turns implements [children.Others]: it returns how the other handlers fare that have something to do.
-func (s *snapshot) Turns() []collision.Turn { return s.Jobs.Turns(s.attempt) }
+// Turns implements [children.Others]. It returns how the other handlers' attempts have ended.
+func (s *snapshot) Turns() []collision.Turn { return s.Attempts.Turns(s.attempt) }
 
-// Undecided implements [children.Others]: a handler that has succeeded since the last change has applied the children that it wants.
+// Undecided implements [children.Others]. A handler that has succeeded since the last change has already applied the
+// children that it wants.
 func (s *snapshot) Undecided(but string, kind schema.GroupKind) (handler string) {
 	for _, r := range s.Rules.Readers {
-		if r.ID != but && !collision.Lasts(r.Handler) && collision.MayMake(s.Rules.Spec, r.Handler, kind) && s.unsaid(s.State, r) {
+		if r.ID != but && !collision.Lasts(r.Handler) && collision.MayMake(s.Rules.Spec, r.Handler, kind) && s.isUndecided(s.State, r) {
 			return r.ID
 		}
 	}
 	return ""
 }
 
-// unsaid reports whether a handler is due in this reconcile and not through, has failed, or has a filter that cannot be asked.
-func (p *run) unsaid(st State, r progress.Handler) bool {
-	if j := st.Jobs.Of(r); j != nil {
+// isUndecided reports whether a handler is due and not through, has failed, or has a filter that fails.
+func (p *run) isUndecided(st State, r progress.Handler) bool {
+	if j := st.Attempts.Of(r); j != nil {
 		return !j.Through()
 	}
 	e := p.entry(st, r)
@@ -55,7 +56,7 @@ func (p *run) unsaid(st State, r progress.Handler) bool {
 		if sees, err := p.asks(st.Draft, r, c); !sees || err != nil {
 			return err != nil
 		}
-		return st.Jobs.Record(r, e).Failed || r.On(dsl.Timer) && !r.AtTime() && !st.Found.Clock.Ran(r)
+		return st.Attempts.Record(r, e).Failed || r.On(dsl.Timer) && !r.AtTime() && !st.Found.Clock.Ran(r)
 	}
 	sees, err := p.asks(st.Draft, r, c)
 	return sees || err != nil

@@ -11,17 +11,17 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// Why says of one handler why it ran in a reconcile, or why not.
+// Why is the reason why a handler ran in a reconcile, or did not.
 type Why struct {
 	Handler string
-	// Cause is what it ran for, or would run for; empty where nothing is due.
+	// Cause is the cause for which it ran or would run; empty if nothing is due.
 	Cause  dsl.Cause
 	Reason why.Reason
-	// Detail has the facts, empty where the reason says all.
+	// Detail has facts that the reason lacks.
 	Detail string
 }
 
-// String says it for the log.
+// String formats the reason for the log.
 func (w Why) String() string {
 	if w.Detail == "" {
 		return w.Reason.String()
@@ -29,15 +29,15 @@ func (w Why) String() string {
 	return fmt.Sprintf("%s: %s", w.Reason, w.Detail)
 }
 
-// Reasons says of each of a resource's handlers, in their order, why it ran in the reconcile, or why not. The reason is empty where the
-// reconcile broke off before it came to the handler.
+// Reasons returns the reason of each of the given handlers, in their order. It is empty if the reconcile broke off
+// before the handler.
 func (r Result) Reasons(readers []progress.Handler) []Why {
 	rest := why.NothingDue
 	if r.Err != nil || r.Vanished {
 		rest = why.Reason{}
 	}
-	found := make(map[string]Why, len(r.Attempts)+len(r.Why))
-	for _, a := range r.Attempts {
+	found := make(map[string]Why, len(r.Ended)+len(r.Why))
+	for _, a := range r.Ended {
 		found[a.Handler.ID] = Why{Handler: a.Handler.ID, Cause: a.Cause, Reason: why.Ran}
 	}
 	for _, w := range r.Why {

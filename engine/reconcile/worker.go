@@ -19,62 +19,57 @@ import (
 )
 
 const (
-	// passBackoff and passBackoffMost bound the wait after a reconcile that could not be finished.
-	passBackoff     = 500 * time.Millisecond
-	passBackoffMost = 5 * time.Minute
-	// passRefusedMost bounds it where a right was missing that passes alone know of, or a policy refused: no event wakes
-	// them when that is over.
-	passRefusedMost = time.Minute
+	// reconcileBackoff and mostReconcileBackoff bound the wait after a reconcile that could not be finished.
+	reconcileBackoff     = 500 * time.Millisecond
+	mostReconcileBackoff = 5 * time.Minute
+	// mostRejectedBackoff bounds it after a rejection by a policy, or for a right that only reconciles use: no event
+	// tells when that is over.
+	mostRejectedBackoff = time.Minute
 )
 
-// errParked says that a reconcile did not begin, because the cache is behind this operator's writes; errCaughtUp that it was
-// so, and is not any more.
+// errParked says that a reconcile did not begin, because a cache is behind this operator's writes. errCaughtUp says that
+// the cache has caught up in the meantime.
 var (
 	errParked   = errors.New("the cache is behind the operator's own writes")
 	errCaughtUp = errors.New("the cache was behind the operator's own writes")
 )
 
-// errShort ends a reconcile that did not begin because others hold the memory that it takes. Its key is queued when there is enough.
+// errShort ends a reconcile that did not begin for lack of memory. The budget queues its key when there is enough.
 var errShort = errors.New("other reconciles hold the memory that it takes")
 
-// Worker works on the keys of one resource. All fields are required.
-type Worker struct {
-	*Controller
-}
-
-// Work takes keys until the queue is shut down. Several of these run; the queue never gives one key to two of them.
-func (w Worker) Work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
+// Work takes keys of the resource until the queue is shut down. Several of these run; the queue never gives one key to two of them.
+func (s *Controller) Work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
 	for {
 		key, stopped := q.Get()
 		if stopped {
 			return
 		}
-		w.handle(ctx, q, key)
+		s.reconcileKey(ctx, q, key)
 		q.Done(key)
 	}
 }
 
-// handle runs one reconcile and decides when the key is due next.
-func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
-	end := w.Running.Begin(key)
+// reconcileKey runs one reconcile, and queues the key for when it is due next.
+func (s *Controller) reconcileKey(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
+	end := s.Running.Begin(key)
 	if q.OnlyAsked(key) {
-		w.Account(ctx, key)
+		s.Account(ctx, key)
 		end()
 		return
 	}
-	next, err := w.Run(ctx, key)
+	next, err := s.traced(ctx, key)
 	end()
 	switch {
 	case ctx.Err() != nil:
-		// Leadership or the process is ending: whoever works next looks at everything again.
+		// Leadership or the process is ending. The next leader looks at every object again.
 	case errors.Is(err, errParked), errors.Is(err, errShort):
-		// What was due besides, as for an object of this key that is gone, does not wait for the cache.
+		// Other work of the key, such as for an object that is gone, does not wait for the cache.
 		next = next.Sooner(inbox.Patience, queue.Due)
 		q.AddAfter(key, next.Class, next.After)
 	case errors.Is(err, errCaughtUp):
 		q.Add(key, queue.Fresh)
 	case err != nil:
-		next = next.Sooner(w.unfinished(key, err), queue.Due)
+		next = next.Sooner(s.unfinished(key, err), queue.Due)
 		q.AddAfter(key, queue.Due, next.After)
 	case next.Now:
 		q.Add(key, next.Class)
@@ -83,21 +78,36 @@ func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], ke
 	}
 }
 
-// unfinished counts a reconcile that could not be finished, says so, and returns how long the key waits. An error that is logged
-// once for all is not logged again, nor a conflict that passes.
-func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
-	w.passRefused(key, err)
-	before, m := w.Inbox.Failed(key, err, newMemory)
+// traced runs a reconcile in a span, if there is a tracer. A reconcile that did not begin has not failed.
+func (s *Controller) traced(ctx context.Context, key cache.ObjectName) (queue.Next, error) {
+	if s.Tracer == nil {
+		return s.Reconcile(ctx, key)
+	}
+	ctx = s.Tracer.Start(ctx, "reconcile", "resource", s.Rules.Resource, "namespace", key.Namespace, "name", key.Name)
+	next, err := s.Reconcile(ctx, key)
+	failure := err
+	if errors.Is(err, errParked) || errors.Is(err, errShort) || errors.Is(err, errCaughtUp) {
+		failure = nil
+	}
+	s.Tracer.End(ctx, failure)
+	return next, err
+}
+
+// unfinished counts and logs a reconcile that could not be finished, and returns how long the key waits. It does not log
+// errors for which one line stands, nor conflicts that pass.
+func (s *Controller) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
+	s.noteRequest(key, err)
+	before, m := s.Inbox.Failed(key, err, newMemory)
 	defer m.Wake().Sleep()
-	wait = min(passBackoff<<min(before, 12), passBackoffMost)
+	wait = min(reconcileBackoff<<min(before, 12), mostReconcileBackoff)
 	if backoff.Refused(err) {
-		wait = min(wait, passRefusedMost)
+		wait = min(wait, mostRejectedBackoff)
 	}
 	wait += rand.N(wait / 5)
 	conflict := apierrors.IsConflict(err)
-	named := !w.Host.Logged(err) && (!conflict || before+1 >= manyFailures)
+	named := !s.Host.Logged(err) && (!conflict || before+1 >= manyFailures)
 	f := attempt.Failure{
-		Log: w.Observer.Log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String()),
+		Log: s.Observer.Log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String()),
 		Key: key, Err: err, Line: "reconcile could not be finished",
 		Grave: !conflict && before > 0, // a first failure is tried again in half a second
 		Due:   time.Now().Add(wait),
@@ -107,11 +117,11 @@ func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration)
 		f.LogVerbose()
 		return wait
 	}
-	m.Troubles.Say(w.Observer.Texts, Itself, f)
+	m.Troubles.Say(s.Observer.Texts, Itself, f)
 	return wait
 }
 
-// Park puts a key aside until the cache has caught up. The error is what its reconcile is to end with.
+// Park parks a key until the cache has caught up. It returns the error with which the reconcile ends.
 func Park(t *Batch, m *ObjectState) error {
 	if t.Park(&m.Writes) {
 		return errParked

@@ -13,29 +13,29 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/conditions"
 )
 
-// write sends what the reconcile has come to, and returns what it has come to then. An object that is gone is no error.
+// write sends the reconcile's changes, and returns the state and change after the write. If the object is gone, it
+// returns no error.
 func (p *run) write(ctx context.Context, st State, v change) (State, change, error) {
 	if p.Rules.Echoes {
 		p.Inbox.Writing(p.Key)
 	}
 	var err error
-	if p.Gone {
-		st, err = p.release(ctx, st, v.marks)
-	} else if st, v, err = p.writeFrom(ctx, st, p.family.Base(), v); err != nil && patch.Refused(err) && !st.Patch.Empty() {
+	if st, v, err = p.writeFrom(ctx, st, p.family.Base(), v); err != nil && patch.Refused(err) && !st.Patch.Empty() {
 		st, v, err = p.findRejected(ctx, st, err)
 	}
 	if errors.Is(err, patch.ErrGone) {
 		v.vanished, err = true, nil
 	}
 	if err != nil {
-		st = p.refused(st, err)
+		st = p.noteRejected(st, err)
 	}
 	return st, v, err
 }
 
-// writeFrom is write for an object as it is known.
+// writeFrom is write, starting from a known state of the object.
 func (p *run) writeFrom(ctx context.Context, st State, base *unstructured.Unstructured, v change) (State, change, error) {
 	if !st.Patch.Empty() {
 		var err error
@@ -50,7 +50,7 @@ func (p *run) writeFrom(ctx context.Context, st State, base *unstructured.Unstru
 	var result patch.Result
 	for {
 		v.marks.Along = p.family.Trim(target.Object)
-		p.ledger.Sending(v.marks)
+		p.progress.Sending(v.marks)
 		var err error
 		if st, result, err = p.send(ctx, st, target, st.Patch, v.marks); err != nil {
 			return st, v, err
@@ -68,8 +68,8 @@ func (p *run) writeFrom(ctx context.Context, st State, base *unstructured.Unstru
 	return st, v, nil
 }
 
-// withManagers returns the object that a write is worked out from. It is read if conditions are to be retired: managedFields, which
-// caches lack, say who set them.
+// withManagers returns the object from which a write is computed. If conditions are removed, it reads the live object:
+// only its managedFields say who set them, and caches lack these.
 func (p *run) withManagers(ctx context.Context, st State, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if len(st.Patch.Retired) == 0 {
 		return base, nil
@@ -77,9 +77,9 @@ func (p *run) withManagers(ctx context.Context, st State, base *unstructured.Uns
 	return p.Writer.Live(ctx, p.Key, p.Object.GetUID())
 }
 
-// refused says on the object that the server does not take what handlers want: waiting alone will not mend that. A server
-// that has just started refuses for a moment what it will allow.
-func (p *run) refused(st State, err error) State {
+// noteRejected adds an Event if the server rejects the write, because waiting alone does not fix that. It skips the first
+// rejection for a missing right: a server that has just started may reject requests for a moment.
+func (p *run) noteRejected(st State, err error) State {
 	if p.Host.Covered(err) || apierrors.IsForbidden(err) && !p.memory.Troubles.Has(Itself) {
 		return st
 	}
@@ -89,25 +89,26 @@ func (p *run) refused(st State, err error) State {
 	return st
 }
 
-// target is the object as the target of a write of the reconcile. What the server ignored counts until the CRD changes.
+// target returns the target of the reconcile's writes. Fields that the server ignored are not sent again until the CRD
+// changes.
 func (p *run) target(st State, base *unstructured.Unstructured) patch.Target {
 	if schemas := p.Writer.Schemas.Load(); p.memory.Schemas != schemas {
 		p.memory.Ignored, p.memory.Schemas = nil, schemas
 	}
 	out := p.Writer.Target(base, p.generation(), p.Now)
 	out.Ignored = p.memory.Ignored
-	out.Client = walked{out.Client, p.walk, base.GetUID(), st.Jobs.Changers(p.family.Writes())}
+	out.Client = trailClient{out.Client, p.walk, base.GetUID(), st.Attempts.Changers(p.family.Writes())}
 	return out
 }
 
-// send sends what is wanted of the object. After a conflict nothing more is sent: the caller decides again over the live object.
+// send sends a patch and marks. After a conflict it sends nothing else: the caller decides again over the live object.
 func (p *run) send(ctx context.Context, st State, target patch.Target, wants *dsl.Patch, marks patch.Marks) (State, patch.Result, error) {
-	for _, j := range st.Jobs.Asking() {
+	for _, j := range st.Attempts.Asking() {
 		ctx = discreet(ctx, j.Reader)
 	}
 	result, err := p.Writer.Conditions.Write(ctx, target, wants, marks, &p.memory.Owes)
 	if result.Object != target.Object && !st.moved(target.Object) {
-		st = p.adopt(st, result.Object) // nobody else has written before
+		st = p.adopt(st, result.Object) // nobody else has written in between
 	}
 	if result.Conflict != nil {
 		return st, result, nil
@@ -126,7 +127,7 @@ func (p *run) send(ctx context.Context, st State, target patch.Target, wants *ds
 	return st, result, err
 }
 
-// sendMarks sends marks that do not depend on the object, and returns the object as it is then.
+// sendMarks sends marks that do not depend on the object, and returns the object after the write.
 func (p *run) sendMarks(ctx context.Context, st State, base *unstructured.Unstructured, marks patch.Marks) (State, *unstructured.Unstructured, error) {
 	for target := p.target(st, base); ; {
 		var result patch.Result
@@ -138,7 +139,7 @@ func (p *run) sendMarks(ctx context.Context, st State, base *unstructured.Unstru
 	}
 }
 
-// looking is the reconcile's draft at another state of its object, as the cache shows it.
+// looking returns the reconcile's draft for another version of its object.
 func (p *run) looking(st State, at *unstructured.Unstructured) Draft {
 	shown := p.Writer.Shown(at)
 	return Draft{Patch: st.Patch, Current: shown, Look: st.Look.At(shown.Object)}
@@ -149,33 +150,33 @@ func (st State) moved(live *unstructured.Unstructured) bool {
 	return live.GetResourceVersion() != st.Known.GetResourceVersion()
 }
 
-// adopt makes a state of the object the one that later versions are compared with.
+// adopt makes a version of the object the one that later versions are compared with.
 func (p *run) adopt(st State, live *unstructured.Unstructured) State {
 	st.Known = p.Writer.Shown(live)
 	return st
 }
 
-// correct holds what handlers were to leave behind against what the server made of it: what it dropped or
-// rewrote is no change for the handler that wrote it. Where the text says otherwise it is sent again, once.
+// correct compares the progress with the server's answer: fields that the server dropped or rewrote are no change for
+// the handler that wrote them. If the stored text differs from that, it is sent once more.
 func (p *run) correct(ctx context.Context, st State, written *unstructured.Unstructured, marks patch.Marks) (State, patch.Marks) {
-	before, seen := p.ledger.Outcomes(), written
-	if marks.Ready != nil {
-		seen = besideReady(written, st.Current)
+	before, seen := p.progress.Outcomes(), written
+	if len(marks.Ready) > 0 {
+		seen = conditions.WithReadyOf(st.Current, written)
 	}
 	if st.Patch.Empty() {
 		st = p.rewritten(st, seen)
 	} else {
 		st = p.corrected(st, seen)
 	}
-	if p.ledger.Outcomes() == before || marks.Annotation == "" {
+	if p.progress.Outcomes() == before || marks.Annotation == "" {
 		return st, marks
 	}
-	defer p.ledger.Corrected()
-	if p.ledger.Stamped() {
+	defer p.progress.Corrected()
+	if p.progress.Stamped() {
 		return st, marks
 	}
 	var again patch.Marks
-	if !p.ledger.Store(progress.Draft{Look: st.Look, Wanted: st.Patch}, &again) {
+	if !p.progress.Store(progress.Draft{Look: st.Look, Wanted: st.Patch}, &again) {
 		return st, marks
 	}
 	target := p.target(st, written)
@@ -189,33 +190,33 @@ func (p *run) correct(ctx context.Context, st State, written *unstructured.Unstr
 		st = st.noted(Note{Level: 1, Line: "state annotation could not be corrected after a write", Values: []any{"error", err.Error()}})
 		return st, marks
 	}
-	sent := p.ledger.Outcomes()
-	if st = p.rewritten(st, result.Object); p.ledger.Outcomes() != sent {
-		p.ledger.Stamps()
+	sent := p.progress.Outcomes()
+	if st = p.rewritten(st, result.Object); p.progress.Outcomes() != sent {
+		p.progress.Stamps()
 	}
 	marks.State = again.State
 	return st, marks
 }
 
-// corrected enters what the server made of the changes of this reconcile's handlers.
+// corrected adjusts the entries of handlers to the server's answer to their changes.
 func (p *run) corrected(st State, written *unstructured.Unstructured) State {
 	found := p.looking(st, written)
-	for _, j := range st.Jobs {
+	for _, j := range st.Attempts {
 		if wanted := st.Look.Digest(j.Reader.View); j.Asks() && wanted != found.Look.Digest(j.Reader.View) {
-			p.ledger.Put(j.Reader, p.ledger.Entry(j.Reader).Corrected(wanted, found.Look, j.Reader))
+			p.progress.Put(j.Reader, p.progress.Entry(j.Reader).Corrected(wanted, found.Look, j.Reader))
 		}
 	}
 	st.Draft = found
 	return st
 }
 
-// rewritten corrects the progress if the server has changed the views of handlers, in a write of the progress alone.
-// No other client can have written in between.
+// rewritten adjusts the progress if the server has changed the views of handlers in a write of the progress alone. No
+// other client can have written in between.
 func (p *run) rewritten(st State, written *unstructured.Unstructured) State {
 	found := p.looking(st, written)
 	for _, r := range p.Rules.Readers {
 		if was := st.Look.Digest(r.View); was != found.Look.Digest(r.View) {
-			p.ledger.Put(r, p.ledger.Entry(r).Corrected(was, found.Look, r))
+			p.progress.Put(r, p.progress.Entry(r).Corrected(was, found.Look, r))
 		}
 	}
 	st.Draft = found

@@ -26,17 +26,17 @@ type Writer struct {
 	Rules *Rules
 	Host  Host
 	Own   *source.Source
-	// Form is what the cache holds of an object.
+	// Form is the form of objects in the cache.
 	Form    cached.Form
 	Clients Clients
 	// Conditions knows whether the resource has conditions.
 	Conditions *ConditionsSchema
-	// Renamer moves marks of earlier names of the operator. Managers are its field managers under all its names, and Markers the
-	// prefixes of those with which its earlier versions have marked objects as handled; see [patch.Marker].
+	// Renamer moves marks of earlier names of the operator. Managers are its field managers under all its names. Markers
+	// are prefixes of the field managers of earlier versions that marked objects as handled; see [patch.Marker].
 	Renamer           *patch.Renamer
 	Managers, Markers []string
-	// Feeds watches CRDs where a field that a schema lacks may come. Schemas counts changes of the resource's CRD, as far as CRDs
-	// are watched.
+	// Feeds watches CRDs for fields that a schema lacks. Schemas counts changes of the resource's CRD, if CRDs are
+	// watched.
 	Feeds   *source.Factory
 	Schemas *atomic.Int64
 
@@ -45,22 +45,22 @@ type Writer struct {
 
 // Clients makes clients of the API server for a resource, in a namespace unless that is empty.
 type Clients interface {
-	// Client returns one that reads and writes whole objects.
+	// Client returns a client that reads and writes whole objects.
 	Client(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface
-	// Handled returns one for the objects that handlers look at: answers to its writes lack managedFields.
+	// Handled returns a client for the objects that handlers look at: answers to its writes lack managedFields.
 	Handled(gvr schema.GroupVersionResource, namespace string) patch.Client
 }
 
-// NewWriter returns the writer without what is not worked out from these.
+// NewWriter returns a writer with derived fields filled in.
 func NewWriter(w Writer) *Writer {
 	w.shown = w.Form.Shows()
 	return &w
 }
 
-// Shown returns an object of the API server as the cache shows it.
+// Shown returns an object of the API server in the form of the cache.
 func (w *Writer) Shown(o *unstructured.Unstructured) *unstructured.Unstructured { return w.shown(o) }
 
-// Live reads an object that is to be written. The error is patch.ErrGone where it is not there any more.
+// Live reads an object before a write. The error is patch.ErrGone if the object is gone.
 func (w *Writer) Live(ctx context.Context, key cache.ObjectName, uid types.UID) (*unstructured.Unstructured, error) {
 	live, err := w.Host.Read(ctx, w.Own.Resource().GVR, key)
 	if err != nil {
@@ -72,7 +72,7 @@ func (w *Writer) Live(ctx context.Context, key cache.ObjectName, uid types.UID) 
 	return live, nil
 }
 
-// Target is an object of the resource to write to, for handlers that saw it in a generation.
+// Target returns the target of a write for handlers that saw the object in the given generation.
 func (w *Writer) Target(base *unstructured.Unstructured, generation int64, now time.Time) patch.Target {
 	served, rules := w.Own.Resource(), w.Rules
 	return patch.Target{
@@ -81,30 +81,55 @@ func (w *Writer) Target(base *unstructured.Unstructured, generation int64, now t
 	}
 }
 
-// move moves the marks of earlier names of the operator. Wrote gets the object after each write. It returns nil when the object is
-// gone.
-func (w *Writer) move(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, wrote func(now *unstructured.Unstructured)) (*unstructured.Unstructured, error) {
-	target := patch.Target{Client: w.Clients.Client(w.Own.Resource().GVR, key.Namespace), Object: o, Resource: w.Own.Resource().GVR.GroupResource()}
-	return w.Renamer.Move(ctx, target, wrote)
+// move moves the marks of earlier names of the operator; see [patch.Renamer.Move].
+func (w *Writer) move(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured) (patch.Result, error) {
+	return w.Renamer.Move(ctx, w.marked(key, o))
 }
 
-// Dropped has CRDs watched where the API server dropped fields, as the schema may get them. The note says so.
+// marked returns the target of a write that moves marks.
+func (w *Writer) marked(key cache.ObjectName, o *unstructured.Unstructured) patch.Target {
+	gvr := w.Own.Resource().GVR
+	return patch.Target{Client: w.Clients.Client(gvr, key.Namespace), Object: o, Resource: gvr.GroupResource(), Manager: w.Rules.Operator.Name}
+}
+
+// Dropped starts the watch of CRDs, because the API server dropped fields that a schema lacks. It returns the note about
+// that.
 func (w *Writer) Dropped(result patch.Result) Note {
-	w.Feeds.WantCRDs() // should the schema get them, they are sent again
+	w.Feeds.WantCRDs() // if the schema gets the fields, they are sent again
 	return Note{Line: "the API server dropped fields that its schema does not have", Warning: true, Values: []any{"fields", fmt.Sprint(result.Dropped)}}
 }
 
-// hasMarker reports whether an earlier version of the operator has marked an object as handled in status.observedGeneration.
+// hasMarker reports whether an earlier version of the operator has marked an object as handled in
+// status.observedGeneration.
 func (w *Writer) hasMarker(o *unstructured.Unstructured) bool {
-	return w.Rules.Ledger.Stores && patch.HasMarker(o, w.Markers)
+	return w.Rules.Progress.Stores && patch.HasMarker(o, w.Markers)
 }
 
-// takeOver moves that mark to the state annotation. Wrote gets the object after the write. It returns nil when the object is gone.
-func (w *Writer) takeOver(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, wrote func(now *unstructured.Unstructured)) (*unstructured.Unstructured, error) {
-	served := w.Own.Resource().GVR
-	target := patch.Target{Client: w.Clients.Client(served, key.Namespace), Object: o, Resource: served.GroupResource(), Manager: w.Rules.Operator.Name}
-	mark := patch.Mark{Markers: w.Markers, Annotation: w.Rules.Ledger.Annotation, State: func(live *unstructured.Unstructured) (string, error) {
-		return progress.TakenOver(&w.Rules.Ledger, live, draftOf(w.Shown(live)).Look)
-	}}
-	return mark.TakeOver(ctx, target, wrote)
+// takeOver moves that mark to the state annotation. It reads the object first, because caches do not hold all of its
+// managedFields. The object of the result is nil if the object is gone.
+func (w *Writer) takeOver(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured) (out patch.Result, err error) {
+	target := w.marked(key, o)
+	for attempt := 0; attempt == 0 || patch.CanRetry(err, attempt); attempt++ {
+		if out.Object, err = target.Live(ctx); out.Object != nil && w.hasMarker(out.Object) {
+			target.Object = out.Object
+			out, err = w.storeMark(ctx, target)
+		}
+	}
+	if err != nil {
+		return out, fmt.Errorf("storing in an annotation what status.observedGeneration marks as handled: %w", err)
+	}
+	return out, nil
+}
+
+// storeMark is takeOver for a live object.
+func (w *Writer) storeMark(ctx context.Context, target patch.Target) (out patch.Result, err error) {
+	text, err := progress.TakenOver(&w.Rules.Progress, target.Object, draftOf(w.Shown(target.Object)).Look)
+	if err != nil {
+		return out, err
+	}
+	now, err := patch.TakeOver(ctx, target, w.Markers, w.Rules.Progress.Annotation, text)
+	if err != nil {
+		return out, err
+	}
+	return patch.Result{Object: now, Written: []*unstructured.Unstructured{now}, Whole: true}, nil
 }

@@ -115,7 +115,7 @@ func (p *plan) built() actions.Built {
 			continue // its fault is reported already
 		}
 		out.Children = append(out.Children, shape.NamedChild{
-			Name: name, Kind: c.kind, List: c.forEach != nil, Object: p.always(c), Maker: p.id, Needs: p.graph.Needs(name), Judged: c.ready != nil,
+			Name: name, Kind: c.kind, List: c.forEach != nil, Object: p.always(c), Maker: p.id, Needs: p.graph.Needs(name), Judged: c.ready != nil, Forgotten: c.spec.Ownership == dsl.Unowned,
 			Sets: c.sets(), Strict: c.spec.Drift == dsl.DriftStrict, Allow: c.spec.Allow,
 		})
 		out.Checks = append(out.Checks, func(s shape.Schemas) []error {
@@ -150,7 +150,7 @@ func (p *plan) ownerNeeds() (out []dsl.Need) {
 		out = append(out, dsl.MustParseNeed("update", "self/finalizers"))
 	}
 	if p.some(func(s dsl.ChildSpec) bool { return s.ByLabel() || s.OnDelete == dsl.OrphanChild }) {
-		out = append(out, dsl.MustParseNeed("patch", "self")) // for the record of children
+		out = append(out, dsl.MustParseNeed("patch", "self")) // for the inventory of children
 	}
 	return out
 }

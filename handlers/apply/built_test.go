@@ -58,7 +58,7 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 		},
 		"an object that is not owned": {
 			config:   "{a: {ownership: none, template: {" + head + "{name: a}}}}",
-			children: []shape.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
+			children: []shape.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a", Forgotten: true}},
 			causes:   "create",
 		},
 		"one without an owner reference": {

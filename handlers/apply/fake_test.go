@@ -253,6 +253,10 @@ func (e *events) Event(kind dsl.EventType, reason, note string, args ...any) {
 	*e = append(*e, fmt.Sprintf("%s %s: %s", kind, reason, fmt.Sprintf(note, args...)))
 }
 
+func (e *events) EventAbout(any, dsl.EventType, string, string, ...any) error {
+	return errors.ErrUnsupported
+}
+
 // decoded reads YAML as a configuration has it.
 func decoded(t testing.TB, text string) map[string]any {
 	t.Helper()

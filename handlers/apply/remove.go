@@ -90,7 +90,7 @@ func (p *pass) end(ctx context.Context, taken places) {
 	}
 }
 
-// find enters the desired children into the owner's record, as far as they can be computed. It ignores errors, so
+// find enters the desired children into the owner's inventory, as far as they can be computed. It ignores errors, so
 // that they do not block the deletion.
 func (p *pass) find(ctx context.Context) {
 	before, _ := p.desired()

@@ -24,7 +24,7 @@ type sender struct {
 	namespace string
 }
 
-// enter enters the children of a level that must be in the owner's record, with one request. Apply reports errors.
+// enter enters the children of a level that must be in the owner's inventory, with one request. Apply reports errors.
 // In the record of a namespaced owner, children with owner references are not needed.
 func (s sender) enter(ctx context.Context, level []*state) {
 	var all []dsl.DesiredChild

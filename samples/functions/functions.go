@@ -10,6 +10,7 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers"
 	"github.com/handwerk-dev/handwerk/samples/activities/door"
 	"github.com/handwerk-dev/handwerk/samples/daemon/probe"
+	"github.com/handwerk-dev/handwerk/samples/defaults/caches"
 	"github.com/handwerk-dev/handwerk/samples/ephemeral-volume-claim/volumes"
 	"github.com/handwerk-dev/handwerk/samples/errors/attempts"
 	"github.com/handwerk-dev/handwerk/samples/etcd/members"
@@ -23,6 +24,7 @@ import (
 func All() map[string]func(*actions.Registry) {
 	return map[string]func(*actions.Registry){
 		"attempts": attempts.Functions,
+		"caches":   caches.Functions,
 		"door":     door.Functions,
 		"fleets":   fleets.Functions,
 		"foobar":   foobar.Functions,

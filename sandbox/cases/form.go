@@ -50,6 +50,8 @@ type step struct {
 	Expect   *expectation     `yaml:"expect" doc:"What holds now."`
 	Refused  string           `yaml:"refused" doc:"The API server refuses apply, create, patch or delete, with this in its words."`
 
+	Warned string `yaml:"warned" doc:"The API server warns of apply, create, patch or delete, with this in its words."`
+
 	at form.Path
 }
 

@@ -136,6 +136,7 @@ func (m *moment) DescribeForm(*form.Describer) *form.Schema {
 var modifiers = map[string][]string{
 	"within":  {"until", "ready"},
 	"refused": {"apply", "create", "patch", "delete"},
+	"warned":  {"apply", "create", "patch", "delete"},
 }
 
 // fields are a step without its own form.

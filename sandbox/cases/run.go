@@ -15,8 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/handwerk-dev/handwerk/dsl/convert"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine"
@@ -84,8 +86,10 @@ type runner struct {
 	server  *server.Server
 	cluster *kit.Cluster
 	client  dynamic.Interface
-	plan    *workloads.Plan
-	process *kit.Process
+	// warnings are those of the last step.
+	warnings warnings
+	plan     *workloads.Plan
+	process  *kit.Process
 	// started are the processes so far.
 	started []*kit.Process
 	program *program
@@ -167,7 +171,9 @@ func (r *runner) whole(p *program) {
 	r.cluster = kit.On(r.t, r.server)
 	r.cluster.Within(r.journal.within(context.Background()))
 	var err error
-	if r.client, err = dynamic.NewForConfig(r.cluster.Config()); err != nil {
+	config := r.cluster.Config()
+	config.WarningHandler = &r.warnings
+	if r.client, err = dynamic.NewForConfig(config); err != nil {
 		r.t.Fatalf("connecting: %v", err)
 	}
 	end := r.alive()
@@ -251,8 +257,16 @@ func (r *runner) steps(p *program) error {
 	return nil
 }
 
-// installAll installs the CRDs of an operator.
+// installAll installs the CRDs of an operator, which converts the objects of those with several versions.
 func (r *runner) installAll(p *program, at form.Path) error {
+	for _, of := range p.op.Resources() {
+		if c := convert.Of(of); c != nil {
+			r.cluster.Convert(of.CRDName(), func(o *unstructured.Unstructured, to string) (*unstructured.Unstructured, error) {
+				tree, err := c.Convert(o.Object, to)
+				return &unstructured.Unstructured{Object: tree}, err
+			})
+		}
+	}
 	for _, crd := range p.crds {
 		if err := r.install(crd); err != nil {
 			r.fail(at, "the API server refuses the CRD "+crd.GetName(), err.Error())

@@ -77,7 +77,13 @@ type refused struct{ error }
 
 // refusable does a step that the API server may be expected to refuse.
 func (r *runner) refusable(s *step, do func() error) error {
+	r.warnings.take() // those of other clients' steps
 	err := do()
+	if err == nil || s.Refused != "" {
+		if missed := r.warned(s); missed != nil {
+			return missed
+		}
+	}
 	no, is := errors.AsType[refused](err)
 	switch {
 	case s.Refused == "":

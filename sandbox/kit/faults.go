@@ -196,6 +196,13 @@ func (c *Cluster) Refuse(resource string, review func(*unstructured.Unstructured
 	return c.server.Refuse(c.parse(resource).GroupResource(), review)
 }
 
+// Convert makes the cluster call a function in place of the webhook that a CRD names for its conversions. The function must not call
+// the cluster.
+func (c *Cluster) Convert(crd string, by server.Conversion) {
+	c.t.Helper()
+	c.server.Convert(crd, by)
+}
+
 // Snapshot records the state of the cluster. The returned function restores it, like a backup of etcd: versions
 // continue from there, and operators list again a moment later.
 func (c *Cluster) Snapshot() (restore func()) { return c.server.Snapshot() }

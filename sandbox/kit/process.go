@@ -116,7 +116,7 @@ func (p *Process) start() {
 	settings := engine.Settings{
 		Config: p.Config(), Log: c.log.logger(p.name),
 		Identity: p.name, PodName: p.name,
-		Missed: c.missed,
+		Missed: c.missed, Webhooks: engine.Webhooks{Off: true},
 	}
 	for _, adjust := range p.adjust {
 		adjust(&settings)

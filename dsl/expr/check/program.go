@@ -230,7 +230,7 @@ func (in *inspector) unknownField(of ast.Expr, fields fieldSet, name string) str
 	return expr.Unknown(fields.what(), name, in.within(of, fields), names)
 }
 
-// part returns the program that has a part of the expression: itself, or that of a let.
+// part returns the program that a part of the expression belongs to: the inspected program, or the program of a let.
 func (in *inspector) part(e ast.Expr) *expr.Program {
 	if _, let, _ := in.program.Let(e); let != nil {
 		return let

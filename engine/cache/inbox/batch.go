@@ -19,21 +19,22 @@ type Batch[M any] struct {
 	Changes
 	// Memory is the process's state of the object; nil before its first reconcile.
 	Memory *M
-	// Expected are writes to the object by reconciles over others.
+	// Expected are writes to the object by reconciles over other objects.
 	Expected []Write
 	// Awaited are writes by earlier reconciles over the object; the caches must show them first.
 	Awaited []Write
-	// Gone has the deleted objects of the key, the oldest first. Left has the ones that are not finalized yet. The reconcile leaves Gone as it is: events of children find their owners in it.
+	// Gone has the deleted objects of the key, the oldest first. Left has the ones that are not finalized yet. The
+	// reconcile does not change Gone: events of children find their owners in it.
 	Gone, Left []*Tombstone[M]
 
 	box *Inbox[M]
 	key Key
-	// waits: the key was put aside before, and may be so still.
+	// waits is true if the key was put aside before, and may still be.
 	waits         bool
 	kept, handled bool
 }
 
-// Take hands what has come up for a key to a reconcile.
+// Take moves the changes of a key into a batch for a reconcile.
 func (b *Inbox[M]) Take(key Key) *Batch[M] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,8 +51,7 @@ func (b *Inbox[M]) Take(key Key) *Batch[M] {
 	return t
 }
 
-// together makes one of those that are of one object: first a listing did not have it, and then it was
-// seen to go.
+// together merges the tombstones of one object: a listing may miss it first, and the watch shows the deletion later.
 func together[M any](all []*Tombstone[M]) (out []*Tombstone[M]) {
 	for _, d := range all {
 		uid := d.Object.GetUID()
@@ -65,7 +65,7 @@ func together[M any](all []*Tombstone[M]) (out []*Tombstone[M]) {
 	return out
 }
 
-// Keep has an object remembered from here on, and what is left of the tombstones.
+// Keep stores the memory of an object, and the tombstones that are left.
 func (t *Batch[M]) Keep(memory *M) {
 	defer t.box.lines.flush()
 	t.box.mu.Lock()
@@ -84,9 +84,9 @@ func (t *Batch[M]) keepLocked(memory *M) *state[M] {
 	return s
 }
 
-// Forget is Keep for a key that has no object any more: what is known of it goes. It stays when something came
-// while the reconcile looked, for then another object has the key, and the next reconcile must learn that it is a new
-// one. It reports whether all has gone.
+// Forget is Keep for a key that has no object: it drops the state of the key. If something came during the reconcile,
+// the state stays. Another object has the key then, and the next reconcile must see that it is new. Forget reports
+// whether the state was dropped.
 func (t *Batch[M]) Forget() (all bool) {
 	t.handled = true
 	b := t.box
@@ -104,11 +104,11 @@ func (t *Batch[M]) Forget() (all bool) {
 	return true
 }
 
-// Handled says that the reconcile has dealt with the changes.
+// Handled records that the reconcile has dealt with the changes.
 func (t *Batch[M]) Handled() { t.handled = true }
 
-// Close keeps what is remembered and left, unless that is done, and puts the changes back for the next reconcile, unless
-// they were handled.
+// Close stores the memory and the tombstones that are left, unless that is done. It returns the changes to the inbox for
+// the next reconcile, unless they were handled.
 func (t *Batch[M]) Close() {
 	t.box.mu.Lock()
 	defer t.box.mu.Unlock()
@@ -126,7 +126,7 @@ func (t *Batch[M]) Close() {
 	t.endLocked(s)
 	defer s.rest()
 	s.Child = s.Child || t.Child
-	if s.Event != apiwatch.Added { // that is of another object
+	if s.Event != apiwatch.Added { // the new event is of another object
 		s.Event = cmp.Or(t.Event, s.Event)
 	}
 	s.Granted = append(s.Granted, t.Granted...)
@@ -138,7 +138,8 @@ func (t *Batch[M]) Close() {
 	}
 }
 
-// endLocked queues the key for what came during the turn and is no echo of the reconcile's own writes. The lock is held.
+// endLocked ends the turn. It queues the key for events during the turn that are not echoes of the reconcile's own
+// writes. The lock is held.
 func (t *Batch[M]) endLocked(s *state[M]) {
 	t.box.writtenLocked(t.key, s)
 	if s.turn = nil; len(s.changed) > 0 && t.box.queue != nil {
@@ -146,8 +147,8 @@ func (t *Batch[M]) endLocked(s *state[M]) {
 	}
 }
 
-// Park puts the key aside until an event of an object that it waits for. It reports false when the cache has
-// caught up meanwhile, before there was somebody to wake.
+// Park puts the key aside until an event of an object that it waits for. It returns false if the cache has caught up
+// meanwhile.
 func (t *Batch[M]) Park(w *Writes) bool {
 	b := t.box
 	defer b.lines.flush()
@@ -169,7 +170,7 @@ func (t *Batch[M]) Park(w *Writes) bool {
 	return true
 }
 
-// Unpark forgets what the key was put aside for: not every object has an event that would do so.
+// Unpark ends the wait of a key. Not every object has an event that would do so.
 func (t *Batch[M]) Unpark() {
 	if !t.waits {
 		return
@@ -193,7 +194,8 @@ func (t *Batch[M]) unparkLocked(s *state[M]) {
 	t.box.backLocked(t.key, s)
 }
 
-// Short says that no reconcile begins, since others hold the memory that it takes. The key is not parked: it is queued when there is enough.
+// Short puts the key aside, because other reconciles hold the memory that its reconcile needs. The key is not parked: it
+// is queued when there is enough.
 func (t *Batch[M]) Short() {
 	defer t.box.lines.flush()
 	t.box.mu.Lock()
@@ -201,14 +203,14 @@ func (t *Batch[M]) Short() {
 	t.box.asideLocked(t.key, t.box.stateLocked(t.key), memoryShort)
 }
 
-// Wake brings back the keys that wait for an object. Those for which this was not the event park again.
+// Wake queues the keys that wait for an object. Keys that have to wait longer park again.
 func (b *Inbox[M]) Wake(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wakeLocked(uid)
 }
 
-// WakeAll brings back every key that is parked, to look whether it still must be.
+// WakeAll queues every parked key, so that a worker checks whether it still has to wait.
 func (b *Inbox[M]) WakeAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,7 +219,7 @@ func (b *Inbox[M]) WakeAll() {
 	}
 }
 
-// wakeLocked is Wake for those who hold the lock.
+// wakeLocked is Wake with the lock held.
 func (b *Inbox[M]) wakeLocked(uid types.UID) {
 	if b.queue == nil {
 		return

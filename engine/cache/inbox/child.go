@@ -14,28 +14,29 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
 
-// lookPause is the time between two looks for own writes to children whose events have not come.
+// lookPause is the time between two checks of the caches for own writes to children whose events have not come.
 const lookPause = 2 * time.Second
 
-// awaited is an own write to a child whose event is yet to come.
+// awaited is an own write to a child whose event has not come yet.
 type awaited struct {
 	Echo
 	write Write
-	// since is when it was noted, and next when the cache is asked about it.
+	// since is when the write was recorded, and next when the cache is checked for it.
 	since, next time.Time
 }
 
-// follows reports whether the event of the write comes after one with this state of the child. It does not if a listing
-// shows only a later state.
+// follows reports whether the event of the write comes after an event with this state of the child. If a listing shows
+// only a later state, it does not come.
 func (a awaited) follows(o *cached.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), a.write.Version)
 	return err == nil && order < 0
 }
 
-// ChildSeen takes an event of a child of the key's object. Children that exist at the start are seen by the first reconcile
-// anyhow, and an owner that is not known is not there, or its own first event brings it. Idle: no handler looks at what has
-// changed, so an owner that is ready is not woken. One that is not may wait for anything. As long as an own write to the child is awaited, no
-// other event of it is idle: the listing that shows both states as one compares with what was there before the write.
+// ChildSeen handles an event of a child of the key's object. It ignores the children of the first listing, because the
+// first reconcile sees them. It ignores an unknown owner, which does not exist or has its own first event yet to come.
+// Idle is true if no handler looks at the changed fields: a ready owner is not woken then. Any other owner may wait for
+// anything. While an own write to the child is awaited, no other event of the child is idle. A listing that shows both
+// states as one is compared with the state before the write.
 func (b *Inbox[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +63,7 @@ func (b *Inbox[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
 	b.childNewsLocked(owner, s, ev.UID, came)
 }
 
-// childEcho reports whether an event is that of an own write to a child. The write is not awaited any longer then.
+// childEcho reports whether an event is the echo of an own write to a child. If so, the write is no longer awaited.
 func (s *state[M]) childEcho(ev watch.Event) bool {
 	written, awaits := s.echoes[ev.UID]
 	if !awaits || ev.Kind == watch.Deleted || !written.is(ev.Object) {
@@ -76,8 +77,8 @@ func (s *state[M]) childEcho(ev watch.Event) bool {
 	return true
 }
 
-// Echo notes an own write to a child, so that its event is not taken for news: it may come later, or have come
-// before the answer to the request. A write whose event does not come in time is looked for in the cache.
+// Echo records an own write to a child, so that its event does not count as a change. The event may come later, or may
+// have come before the answer to the request. If it does not come in time, the cache is checked for the write.
 func (b *Inbox[M]) Echo(owner Key, w Write, e Echo) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,14 +86,14 @@ func (b *Inbox[M]) Echo(owner Key, w Write, e Echo) {
 	now := time.Now()
 	a := awaited{Echo: e, write: w.noted(), since: now, next: now.Add(lookPause)}
 	switch seen, known := s.changed[w.UID]; {
-	case known && seen.last == nil: // it is gone
+	case known && seen.last == nil: // the child is gone
 		return
 	case known && e.is(seen.last):
 		if !seen.several { // otherwise somebody else has written the child before
 			delete(s.changed, w.UID)
 		}
 		return
-	case known && !a.follows(seen.last): // a listing has shown a later state alone
+	case known && !a.follows(seen.last): // a listing has shown only a later state
 		return
 	case w.Cache.Informer(w.Key.Namespace) == nil: // no event will come
 		return
@@ -104,8 +105,8 @@ func (b *Inbox[M]) Echo(owner Key, w Write, e Echo) {
 	b.watchLocked(owner, a.next)
 }
 
-// ForgetEchoes forgets the versions of own writes whose events are yet to come: the API server's versions have gone
-// back, so the writes of others may get the same ones. The written objects are still looked for.
+// ForgetEchoes forgets the versions of own writes whose events have not come. The API server's versions have gone back,
+// so the writes of others may get the same ones. The caches are still checked for the written objects.
 func (b *Inbox[M]) ForgetEchoes() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,8 +125,8 @@ func (b *Inbox[M]) ForgetEchoes() {
 	}
 }
 
-// childNewsLocked notes that a child has changed, and queues its owner. During a turn that waits: the event may be the echo of a write whose
-// answer has not come yet. The lock is held.
+// childNewsLocked records that a child has changed, and queues its owner. During a turn, the owner is queued at its end:
+// the event may be the echo of a write whose answer has not come yet. The lock is held.
 func (b *Inbox[M]) childNewsLocked(owner Key, s *state[M], child types.UID, n news) {
 	if s.changed == nil {
 		s.changed = map[types.UID]news{}
@@ -136,10 +137,10 @@ func (b *Inbox[M]) childNewsLocked(owner Key, s *state[M], child types.UID, n ne
 	}
 }
 
-// lookLocked looks in the caches for own writes to children whose events have not come. It queues the owner if a cache
-// has a later state, or no object: a child that changes or goes before a watch or a listing shows the write has no event
-// for it. It also queues the owner if a cache without a fault does not come to the write in time; the reconcile asks the
-// server then. It returns when to look again; zero for never. The lock is held.
+// lookLocked checks the caches for own writes to children whose events have not come. It queues the owner if a cache has
+// a later state, or no object. A watch or a listing may show only that state, so the write has no event. It also queues
+// the owner if a cache without a fault does not reach the write in time; the reconcile asks the server then. It returns
+// the time of the next check; zero for never. The lock is held.
 func (b *Inbox[M]) lookLocked(owner Key, s *state[M], now time.Time) (again time.Time) {
 	for uid, a := range s.echoes {
 		if a.next.After(now) {

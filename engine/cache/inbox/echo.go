@@ -14,53 +14,45 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
 
-// Rest says that a reconcile has left its object at rest: it has looked at the answers to its writes as the next reconcile would look at the
-// cache, and found nothing to do. The events of these writes are echoes, and start no reconcile.
-type Rest struct {
-	// UID is the object's. Echoes are the versions that the reconcile wrote, by the server's answers.
-	UID    types.UID
-	Echoes []Echo
-}
-
-// Echo is a state of an object, or of a child, that a reconcile has written. Should the API server be set back to an earlier state, the version
-// may be given to another write, so there is the digest, too; see [cached.Object.Digest].
+// Echo is a state of an object, or of a child, that a reconcile has written. After a restored backup, the API server may
+// give the version to another write, so there is a digest, too; see [cached.Object.Digest].
 type Echo struct {
 	Version string
 	Digest  uint64
 }
 
-// EchoOf is the echo of a write, by the server's answer as a cache shows it.
+// EchoOf returns the echo of a write, from the server's answer as a cache shows it.
 func EchoOf(o *unstructured.Unstructured) Echo {
 	return Echo{Version: o.GetResourceVersion(), Digest: cached.DigestOf(o)}
 }
 
-// is reports whether a cache shows this state.
+// is reports whether an object in a cache has this state.
 func (e Echo) is(o *cached.Object) bool {
 	return e.Version == o.GetResourceVersion() && e.Digest == o.Digest()
 }
 
-// left is how the last reconcile left an object at rest, until the caches show it.
+// left is the state in which the last reconcile left an idle object. It is kept until the caches show it.
 type left struct {
 	uid types.UID
-	// echoes are the states of the object whose events are yet to come, in order.
+	// echoes are the states of the object whose events have not come yet, in order.
 	echoes []Echo
 	// awaits are writes that the caches have to show before the next reconcile.
 	awaits []Write
-	// lookAt is when the key is queued unless the other echoes have come after the first; zero before that one. A restored backup may
-	// have the first write alone.
+	// lookAt is when the key is queued if the echoes after the first have not come; zero before the first. A restored
+	// backup may have the first write alone.
 	lookAt time.Time
 }
 
-// shown forgets the writes to an object that its event with this version shows.
+// shown removes the awaited writes to an object that an event with this version shows.
 func (l *left) shown(uid types.UID, version string) {
 	l.awaits = slices.DeleteFunc(l.awaits, func(w Write) bool { return w.UID == uid && w.Version == version && !w.Gone })
 }
 
-// lateMost is how many events of an object are put off while it is written. Where there are more, others write, too.
+// lateMost is how many events of an object are put off while it is written. If there are more, others write, too.
 const lateMost = 4
 
-// Writing says that a reconcile is about to write its object. Until its turn ends, the key is not queued for a change of the object: the
-// change may be the echo of the write, which comes before or after the answer.
+// Writing records that a reconcile is about to write its object. Until its turn ends, a change of the object does not
+// queue the key. The change may be the echo of the write, which comes before or after the answer.
 func (b *Inbox[M]) Writing(key Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,17 +61,20 @@ func (b *Inbox[M]) Writing(key Key) {
 	}
 }
 
-// Rest says that the reconcile has left its object at rest. The next reconcile waits for writes that no event shows before.
-func (t *Batch[M]) Rest(r Rest, writes *Writes) {
+// LeaveIdle records that the reconcile has left its object idle. The reconcile has looked at the answers to its writes as
+// the next reconcile would look at the cache, and found nothing to do. The events of these writes, which are echoes,
+// start no reconcile. The next reconcile waits for the writes that no event shows before.
+func (t *Batch[M]) LeaveIdle(uid types.UID, echoes []Echo, writes *Writes) {
 	b := t.box
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.stateLocked(t.key); s.phase == writing && len(s.late) <= lateMost {
-		s.left = &left{uid: r.UID, echoes: r.Echoes, awaits: writes.take()}
+		s.left = &left{uid: uid, echoes: echoes, awaits: writes.take()}
 	}
 }
 
-// concerns says that an object is news for a key. If it is the key's own, its event is no echo, which comes right after this.
+// concerns records that a change of an object wakes the key. If it is the key's own object, its next event is not an
+// echo.
 func (s *state[M]) concerns(uid types.UID) {
 	if uid == s.uid {
 		s.phase = s.phase.after(onQueue)
@@ -90,7 +85,8 @@ func (s *state[M]) concerns(uid types.UID) {
 	}
 }
 
-// putOff puts an event off that came while the object is written, and reports whether it did.
+// putOff puts off an event of the object while a reconcile writes the object. It reports whether the object is being
+// written.
 func (s *state[M]) putOff(o *cached.Object) bool {
 	if s.phase == writing && len(s.late) <= lateMost {
 		s.late = append(s.late, o)
@@ -98,7 +94,8 @@ func (s *state[M]) putOff(o *cached.Object) bool {
 	return s.phase == writing
 }
 
-// writtenLocked ends the time in which events are put off. Where one of them is no echo, the key is queued. The lock is held.
+// writtenLocked ends the time in which events are put off. If one of them is not an echo, the key is queued. The lock is
+// held.
 func (b *Inbox[M]) writtenLocked(key Key, s *state[M]) {
 	late := s.late
 	s.phase, s.late = s.phase.after(onEnd), nil
@@ -116,7 +113,8 @@ func (b *Inbox[M]) writtenLocked(key Key, s *state[M]) {
 	s.came, s.Event = false, ""
 }
 
-// echoLocked reports whether an object is as the last reconcile left it. It answers once for each state. The lock is held.
+// echoLocked reports whether the last reconcile has left an object in this state. It returns true once for each state.
+// The lock is held.
 func (b *Inbox[M]) echoLocked(key Key, s *state[M], o *cached.Object) bool {
 	if s.left == nil || s.left.uid != o.GetUID() {
 		return false
@@ -125,7 +123,7 @@ func (b *Inbox[M]) echoLocked(key Key, s *state[M], o *cached.Object) bool {
 	if at < 0 {
 		return false
 	}
-	s.left.echoes = s.left.echoes[at+1:] // no event comes of those before it: a listing has shown this one alone
+	s.left.echoes = s.left.echoes[at+1:] // earlier states have no event: a listing has shown only this one
 	s.left.shown(o.GetUID(), o.GetResourceVersion())
 	if s.settle(); s.left != nil && len(s.left.echoes) > 0 {
 		s.left.lookAt = time.Now().Add(Patience)
@@ -135,7 +133,8 @@ func (b *Inbox[M]) echoLocked(key Key, s *state[M], o *cached.Object) bool {
 	return true
 }
 
-// missingLocked queues a key whose echoes have not all come in time, and returns when that is due; zero for never. The lock is held.
+// missingLocked queues a key whose echoes have not all come in time. It returns when that is due; zero for never. The
+// lock is held.
 func (b *Inbox[M]) missingLocked(key Key, s *state[M], now time.Time) (next time.Time) {
 	switch {
 	case s.left == nil || s.left.lookAt.IsZero():
@@ -148,7 +147,7 @@ func (b *Inbox[M]) missingLocked(key Key, s *state[M], now time.Time) (next time
 	return time.Time{}
 }
 
-// settle gives the room back when all that the last reconcile left has been shown.
+// settle drops left when the caches have shown all of it.
 func (s *state[M]) settle() {
 	if s.left != nil && len(s.left.echoes)+len(s.left.awaits) == 0 {
 		s.left = nil

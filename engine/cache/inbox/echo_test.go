@@ -115,7 +115,7 @@ func TestEchoes(t *testing.T) {
 				}
 			}
 			if !tt.restless {
-				turn.Rest(Rest{UID: "u", Echoes: []Echo{{"2", p.object("u", "2").Digest()}}}, &Writes{})
+				turn.LeaveIdle("u", []Echo{{"2", p.object("u", "2").Digest()}}, &Writes{})
 			}
 			turn.Handled()
 			turn.Close()
@@ -147,7 +147,7 @@ func TestTheEchoesOfTwoWritesComeAroundTheEndOfAPass(t *testing.T) {
 	key, turn := p.begun()
 	p.Writing(p.key)
 	p.Seen(p.event(watch.Updated, "u", "2"))
-	turn.Rest(Rest{UID: "u", Echoes: []Echo{{"2", p.object("u", "2").Digest()}, {"3", p.object("u", "3").Digest()}}}, &Writes{})
+	turn.LeaveIdle("u", []Echo{{"2", p.object("u", "2").Digest()}, {"3", p.object("u", "3").Digest()}}, &Writes{})
 	p.Seen(p.event(watch.Updated, "u", "3"))
 	turn.Handled()
 	turn.Close()
@@ -179,7 +179,7 @@ func TestAwaitedWritesAreThereAgain(t *testing.T) {
 			turn.Keep(&remembered{"u"})
 			p.wrote("c", "5")
 			p.Writing(p.key)
-			turn.Rest(Rest{UID: "u", Echoes: []Echo{{"2", p.object("u", "2").Digest()}}}, &Writes{all: []Write{own, child}})
+			turn.LeaveIdle("u", []Echo{{"2", p.object("u", "2").Digest()}}, &Writes{all: []Write{own, child}})
 			turn.Handled()
 			turn.Close()
 			tt.come(p)
@@ -262,7 +262,7 @@ func (p *post) writesTwice(during ...string) {
 	turn.Keep(&remembered{"u"})
 	p.Writing(key)
 	p.come(during...)
-	turn.Rest(Rest{UID: "u", Echoes: []Echo{{"2", p.object("u", "2").Digest()}, {"3", p.object("u", "3").Digest()}}}, &Writes{})
+	turn.LeaveIdle("u", []Echo{{"2", p.object("u", "2").Digest()}, {"3", p.object("u", "3").Digest()}}, &Writes{})
 	turn.Handled()
 	turn.Close()
 	p.in.Done(key)

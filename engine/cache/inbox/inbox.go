@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inbox keeps what happens to objects between their reconciles: events of informers, the operator's own writes, rights that
-// were granted. A reconcile takes the entries of its key, and puts them back when it breaks off. Beside them lies what reconciles
-// remember of an object, and why they left it unfinished.
+// Package inbox keeps the changes of objects between their reconciles: events of informers, the operator's own writes,
+// and granted rights. A reconcile takes the changes of its key, and returns them if it breaks off. The inbox also keeps
+// the memory of each object, and the reasons why reconciles left it unfinished.
 package inbox
 
 import (
@@ -24,15 +24,16 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// Key is a key of the queue: an object's, or that of what runs for the resource as a whole.
+// Key is a key of the queue: of an object, or of handlers that run for the resource as a whole.
 type Key = cache.ObjectName
 
-// Inbox is the inbox of one resource. M is the state that the process keeps of an object. It works within a term of
-// leadership; outside of one, only objects that leave are kept. Its methods may be called at any time by anybody.
+// Inbox is the inbox of one resource. M is the memory that the process has of an object. The inbox works within a term
+// of leadership. Outside of one, it only keeps objects that leave. Its methods may be called at any time from any
+// goroutine.
 type Inbox[M any] struct {
 	owner Owner
 	lines lines
-	// ready is the standing of an object without open handlers.
+	// ready is the standing that all objects without open handlers share.
 	ready *stand
 
 	mu sync.Mutex
@@ -42,41 +43,43 @@ type Inbox[M any] struct {
 	// waiting are parked keys by the UIDs of the objects whose events wake them.
 	waiting map[types.UID][]Key
 	refused refusals
-	// left are objects that left while another process may have led, which may have died before it let them go.
+	// left are objects that left while another process may have led. That process may have died before it finalized
+	// them.
 	left map[types.UID]*cached.Object
-	// unlogged are keys with waits that are to be logged later, or with echoes that may not come. The timer checks them, next at checkAt;
-	// it is nil while there are none.
+	// unlogged are keys with waits to be logged later, or with echoes that may not come. The timer checks them next at
+	// checkAt; it is nil if there are none.
 	unlogged map[Key]bool
 	timer    *time.Timer
 	checkAt  time.Time
 }
 
-// Changes are the changes for a key since its last reconcile.
+// Changes are the changes of a key since its last reconcile.
 type Changes struct {
-	// Fresh: the object appeared after the first listing. This holds as long as the object lasts.
+	// Fresh is true if the object appeared after the first listing. It stays true as long as the object exists.
 	Fresh bool
 	// Event is the last event of the object, or empty.
 	Event apiwatch.EventType
-	// Child: a child has changed, and not by this operator alone.
+	// Child is true if a child has changed, and not only by this operator.
 	Child bool
-	// Related are changes of related objects, nil when there are none.
+	// Related are changes of related objects; nil if there are none.
 	Related *Related
-	// Granted are those who lacked a right which has been given.
+	// Granted names the handlers that lacked a right which has been granted, or that may go on for another reason.
 	Granted []string
-	// Woken are the versions of children, related objects and objects of indexes that came, as far as they are known.
+	// Woken are the versions of children, related objects and indexed objects that woke the key, as far as they are
+	// known.
 	Woken []breaker.Version
 }
 
-// Tombstone is an object that is gone, with what is remembered of it. Only its key's reconcile uses it.
+// Tombstone is an object that is gone, with the memory of it. Only its key's reconcile uses it.
 type Tombstone[M any] struct {
 	Object *cached.Object
-	// Memory is nil where no reconcile has seen the object.
+	// Memory is nil if no reconcile has seen the object.
 	Memory *M
 	// Doubt is the state of the confirmation of its deletion.
 	tombstone.Doubt
-	// EventHandled is true when handlers of events have run for its deletion.
+	// EventHandled is true if the handlers with cause event have run for the deletion of the object.
 	EventHandled bool
-	// Inherited: it left before this term began, and an earlier leader may have let it go.
+	// Inherited is true if the object left before this term began. An earlier leader may have finalized it.
 	Inherited bool
 }
 
@@ -84,12 +87,12 @@ type Tombstone[M any] struct {
 type Owner interface {
 	// Keeps reports whether a deleted object gets a reconcile.
 	Keeps(*cached.Object) bool
-	// Leaves reports whether a deleted object may live on with marks of the operator, out of sight. It must be quick.
+	// Leaves reports whether a deleted object may live on outside of the selectors, with marks of the operator. It must
+	// be quick.
 	Leaves(watch.Event) bool
-	// LogWait logs that a handler has waited for long, or does not wait any more.
+	// LogWait logs that a handler has waited for long, or that the wait is over.
 	LogWait(Wait)
-	// Echoed is called with the object as the last reconcile has left it, when its event comes, for which there is no reconcile. It must not
-	// call the box.
+	// Echoed is called with an object whose event is an echo, because no reconcile follows. It must not call the inbox.
 	Echoed(Key, *cached.Object)
 }
 
@@ -107,8 +110,8 @@ func (b *Inbox[M]) clear() {
 	b.unlogged = map[Key]bool{}
 }
 
-// Begin begins a term, whose keys go into q. What an earlier term remembered is void, for another process may
-// have worked since. Objects that left before the term are tombstones in it.
+// Begin begins a term, whose keys go into q. The memory of an earlier term is void, because another process may have
+// worked since. Objects that left before the term have tombstones in it.
 func (b *Inbox[M]) Begin(q *queue.Queue[Key]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,7 +133,7 @@ func (b *Inbox[M]) Begin(q *queue.Queue[Key]) {
 	clear(b.left)
 }
 
-// leftLocked notes an event outside of a term, as far as it says which objects leave. The lock is held.
+// leftLocked handles an event outside of a term: it records which objects leave. The lock is held.
 func (b *Inbox[M]) leftLocked(ev watch.Event) {
 	switch {
 	case ev.Kind != watch.Deleted:
@@ -140,7 +143,7 @@ func (b *Inbox[M]) leftLocked(ev watch.Event) {
 	}
 }
 
-// End ends the term, if there is one: no key is taken any more.
+// End ends the term, if there is one. No key is taken after it.
 func (b *Inbox[M]) End() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,7 +157,7 @@ func (b *Inbox[M]) End() {
 	}
 }
 
-// stateLocked returns the key's state, making it. The lock is held.
+// stateLocked returns the key's state, and creates it if there is none. The lock is held.
 func (b *Inbox[M]) stateLocked(key Key) *state[M] {
 	s, found := b.knownLocked(key)
 	if !found {
@@ -172,7 +175,7 @@ func (b *Inbox[M]) knownLocked(key Key) (s *state[M], found bool) {
 	return s, found
 }
 
-// Seen takes an event of the resource's own objects.
+// Seen handles an event of the resource's own objects.
 func (b *Inbox[M]) Seen(ev watch.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,7 +210,7 @@ func (b *Inbox[M]) Seen(ev watch.Event) {
 	b.queue.Add(ev.Key, class)
 }
 
-// RelatedSeen takes an event of an object that is related to the key's by the relation of this number.
+// RelatedSeen handles an event of an object that is related to the key's object, by the relation of this number.
 func (b *Inbox[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -222,7 +225,7 @@ func (b *Inbox[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
 	b.queue.Add(owner, queue.Fresh)
 }
 
-// IndexSeen takes an event of an object that changes what an index has under a key that the owner has read.
+// IndexSeen handles an event of an object that changes an index under a key that the owner has read.
 func (b *Inbox[M]) IndexSeen(owner Key, v breaker.Version) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -235,7 +238,7 @@ func (b *Inbox[M]) IndexSeen(owner Key, v breaker.Version) {
 	}
 }
 
-// Look has a key looked at.
+// Look queues a key.
 func (b *Inbox[M]) Look(key Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -244,7 +247,20 @@ func (b *Inbox[M]) Look(key Key) {
 	}
 }
 
-// LookAll has the keys of a namespace looked at, or if it is empty, all that are known.
+// Retry queues a key, so that a worker runs one of its handlers again that waits. Without a handler it is Look.
+func (b *Inbox[M]) Retry(key Key, handler string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue == nil {
+		return
+	}
+	if s, known := b.knownLocked(key); known && handler != "" {
+		s.Granted = append(s.Granted, handler)
+	}
+	b.queue.Add(key, queue.Fresh)
+}
+
+// LookAll queues the keys of a namespace; if it is empty, all known keys.
 func (b *Inbox[M]) LookAll(namespace string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -258,8 +274,8 @@ func (b *Inbox[M]) LookAll(namespace string) {
 	}
 }
 
-// Expect notes a write to an object that a reconcile over another one has made. One that no reconcile has seen yet comes
-// with it.
+// Expect records a write to an object by a reconcile over another object. An unknown object has the write in its first
+// event.
 func (b *Inbox[M]) Expect(w Write) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -268,15 +284,16 @@ func (b *Inbox[M]) Expect(w Write) {
 	}
 }
 
-// Refused notes whether somebody was refused for lack of a right, or found no server, and returns whether that was so before.
+// Refused records whether a handler's request was rejected for lack of a right, or found no server. It returns whether
+// that was so before.
 func (b *Inbox[M]) Refused(key Key, who string, refused bool) (before bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.refused.note(key, who, refused)
 }
 
-// Grant lets everybody who was refused try again at once, those first who were refused first: a right that had been missing
-// was given, or the server is back.
+// Grant queues every key with a rejected request, in the order of the first rejections: a missing right was granted, or
+// the server is back.
 func (b *Inbox[M]) Grant() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -290,7 +307,8 @@ func (b *Inbox[M]) Grant() {
 	})
 }
 
-// IsDeleting reports whether an object of this UID is gone and not finalized yet. A reconcile may have it in hand.
+// IsDeleting reports whether an object of this UID is gone and not finalized yet. A running reconcile may have it in its
+// batch.
 func (b *Inbox[M]) IsDeleting(key Key, uid types.UID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

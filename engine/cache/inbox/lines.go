@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 )
 
-// lines are waits that are to be logged, in this order. They are added while the box is locked, and written when it is free.
+// lines has the waits to be logged, in order. They are added while the inbox is locked, and written when it is not.
 type lines struct {
 	owner Owner
 	// writing keeps the order in the log.
 	writing sync.Mutex
-	// some: there is something to log.
+	// some is true if there is something to log.
 	some atomic.Bool
 
 	mu  sync.Mutex
@@ -28,7 +28,7 @@ func (l *lines) add(w Wait) {
 	l.some.Store(true)
 }
 
-// flush writes the queued lines. The lock of the box is not held.
+// flush writes the queued lines. The lock of the inbox is not held.
 func (l *lines) flush() {
 	if !l.some.Load() {
 		return

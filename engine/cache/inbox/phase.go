@@ -3,15 +3,15 @@
 
 package inbox
 
-// phase is how far the reconcile of a key is.
+// phase is the progress of a key's reconcile.
 type phase uint8
 
 const (
-	// resting: no reconcile has the key. News of the object and of its children queue it.
+	// resting: no reconcile has the key. Changes of the object and of its children queue it.
 	resting phase = iota
-	// running: a reconcile has the key. News of children wait for its end, as they may be echoes.
+	// running: a reconcile has the key. Changes of children wait for its end, because they may be echoes.
 	running
-	// writing: the reconcile writes the object. News of the object wait for its end, too.
+	// writing: the reconcile writes the object. Changes of the object wait for its end, too.
 	writing
 	phases
 )
@@ -24,7 +24,7 @@ const (
 	onTake event = iota
 	onWrite
 	onEnd
-	// onQueue: something queues the key whatever the reconcile writes, so nothing need be put off.
+	// onQueue: the key is queued, whatever the reconcile writes, so no event has to be put off.
 	onQueue
 	events
 )

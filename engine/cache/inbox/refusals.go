@@ -9,21 +9,21 @@ import (
 	"slices"
 )
 
-// refusals are the keys for which a right was missing, or the server, with those who lacked it. The zero value is empty. The lock of
-// the box guards it.
+// refusals are the keys whose requests were rejected for lack of a right, or found no server. The zero value is empty.
+// The lock of the inbox guards it.
 type refusals struct {
 	of map[Key]refusal
 	// count numbers the refusals.
 	count uint64
 }
 
-// refusal has the handlers of a key whose requests were refused, and the number of the key's first refusal.
+// refusal has the handlers of a key whose requests were rejected, and the number of the key's first rejection.
 type refusal struct {
 	who    []string
 	number uint64
 }
 
-// note notes whether somebody was refused, and returns whether that was so before.
+// note records whether a handler's request was rejected, and returns whether that was so before.
 func (r *refusals) note(key Key, who string, refused bool) (before bool) {
 	known, found := r.of[key]
 	at := slices.Index(known.who, who)
@@ -50,10 +50,10 @@ func (r *refusals) note(key Key, who string, refused bool) (before bool) {
 	return at >= 0
 }
 
-// drop forgets a key.
+// drop removes a key.
 func (r *refusals) drop(key Key) { delete(r.of, key) }
 
-// take visits all, those first that were refused first, and forgets them.
+// take visits all keys in the order of their first rejections, and removes them.
 func (r *refusals) take(visit func(key Key, who []string)) {
 	keys := slices.SortedFunc(maps.Keys(r.of), func(a, b Key) int { return cmp.Compare(r.of[a].number, r.of[b].number) })
 	for _, key := range keys {

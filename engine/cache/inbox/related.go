@@ -10,18 +10,18 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
 
-// relatedMost bounds what is noted of related objects for one owner. Past it, all is looked at.
+// relatedMost bounds the recorded changes of related objects for one owner. If there are more, all related objects count
+// as changed.
 const relatedMost = 32
 
 // Related has the changes of an object's related objects since its last reconcile.
 type Related struct {
-	// All: too much to be noted singly.
+	// All is true if there were too many changes to record each.
 	All     bool
 	Changes []RelatedChange
 }
 
-// RelatedChange is one related object that changed: as it was before the first change, and as it is; of these
-// one may be nil.
+// RelatedChange is one related object that changed, before the first change and now. One of the two may be nil.
 type RelatedChange struct {
 	// Relation is the number of the relation.
 	Relation      int
@@ -29,7 +29,7 @@ type RelatedChange struct {
 	uid           types.UID
 }
 
-// note adds an event.
+// note records an event.
 func (r *Related) note(relation int, ev watch.Event) {
 	change := RelatedChange{Relation: relation, uid: ev.UID, Before: ev.Old, After: ev.Object}
 	if ev.Kind == watch.Deleted {
@@ -42,7 +42,7 @@ func (r *Related) note(relation int, ev watch.Event) {
 		}
 	}
 	if r.All || len(r.Changes) == relatedMost || ev.UID == "" {
-		r.All = true // the noted versions still say what woke the owner
+		r.All = true // the recorded versions still say what woke the owner
 		return
 	}
 	r.Changes = append(r.Changes, change)

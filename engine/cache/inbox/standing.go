@@ -16,15 +16,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// stand is how a reconcile left an object.
+// stand is the standing in which a reconcile left an object.
 type stand struct {
 	how ops.Standing
-	// since is when it began to stand so.
+	// since is when the standing began.
 	since time.Time
 	open  []open
 }
 
-// Finished notes how a reconcile left its object.
+// Finished records the standing in which a reconcile left its object.
 func (b *Inbox[M]) Finished(key Key, how ops.Stand) {
 	defer b.lines.flush()
 	b.mu.Lock()
@@ -33,7 +33,8 @@ func (b *Inbox[M]) Finished(key Key, how ops.Stand) {
 	b.standLocked(key, s, how)
 }
 
-// standLocked notes how an object stands from here on; no standing is that of one that no reconcile has seen. The lock is held.
+// standLocked records the standing of an object; an empty one is for an object that no reconcile has seen. The lock is
+// held.
 func (b *Inbox[M]) standLocked(key Key, s *state[M], how ops.Stand) {
 	if s.pending != nil {
 		s.unfinished = unfinished{}
@@ -58,8 +59,8 @@ func (b *Inbox[M]) standLocked(key Key, s *state[M], how ops.Stand) {
 	b.endedLocked(key, before, s.stand)
 }
 
-// Failed counts a reconcile that could not be finished for an error, and returns how many were so before it, in a row, with what is
-// remembered of the key's object. Where nothing is, that is made.
+// Failed counts a reconcile that ended with an error. It returns how many reconciles in a row failed before it, and the
+// memory of the key's object. If there is no memory, remember creates it.
 func (b *Inbox[M]) Failed(key Key, err error, remember func(types.UID) *M) (before int, memory *M) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,8 +76,8 @@ func (b *Inbox[M]) Failed(key Key, err error, remember func(types.UID) *M) (befo
 	return s.unfinished.count - 1, s.memory
 }
 
-// Suspend notes until when an object is held back because it loops; zero when it is not. It reports whether that goes
-// on, so that the log has it already: an object that does not rest is held back again after each probe.
+// Suspend records until when an object is held back because it loops; zero if it is not. It reports whether the loop
+// goes on, so that the log has it already. An object that keeps looping is held back again after each probe.
 func (b *Inbox[M]) Suspend(key Key, until time.Time) (again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,17 +101,17 @@ func (b *Inbox[M]) Held() (parked, suspended int) {
 		if s.parked {
 			parked++
 		}
-		if s.rests() {
+		if s.isSuspended() {
 			suspended++
 		}
 	}
 	return parked, suspended
 }
 
-// rests reports whether the object is held back because it loops.
-func (s *state[M]) rests() bool { return s.pending != nil && s.suspended.After(time.Now()) }
+// isSuspended reports whether the object is held back because it loops.
+func (s *state[M]) isSuspended() bool { return s.pending != nil && s.suspended.After(time.Now()) }
 
-// Queue counts the keys of the queue, which has none while this process does not lead.
+// Queue returns the counts of the queue, which is empty while this process does not lead.
 func (b *Inbox[M]) Queue() queue.Stats {
 	b.mu.Lock()
 	q := b.queue
@@ -121,7 +122,7 @@ func (b *Inbox[M]) Queue() queue.Stats {
 	return q.Stats()
 }
 
-// standing is how an object stands at this moment, and since when; empty before its first reconcile.
+// standing returns the current standing of an object, and since when it lasts; empty before its first reconcile.
 func (s *state[M]) standing() (how ops.Standing, since time.Time) {
 	if s.stand != nil {
 		how, since = s.stand.how, s.stand.since
@@ -130,7 +131,7 @@ func (s *state[M]) standing() (how ops.Standing, since time.Time) {
 	case s.pending == nil || how == ops.Held:
 	case s.unfinished.count > 0:
 		return ops.Failing, s.unfinished.since
-	case s.rests() && (how == ops.Ready || how == ops.Waits):
+	case s.isSuspended() && (how == ops.Ready || how == ops.Waits):
 		return ops.Failing, s.looping
 	case (s.parked || s.asideFor == memoryShort) && how == ops.Ready:
 		return ops.Waits, s.aside
@@ -138,7 +139,7 @@ func (s *state[M]) standing() (how ops.Standing, since time.Time) {
 	return how, since
 }
 
-// reasons say why an object that stands so is not ready.
+// reasons returns why an object with this standing is not ready.
 func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
 	if s.pending != nil && s.unfinished.count > 0 {
 		out = append(out, ops.Open{Standing: ops.Failing, Reason: "reconcile could not be finished: " + s.unfinished.err})
@@ -148,7 +149,7 @@ func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
 			out = append(out, o.Open)
 		}
 	}
-	if s.rests() {
+	if s.isSuspended() {
 		out = append(out, ops.Open{Standing: ops.Failing, Reason: why.BreakerOpen.Brief("")})
 	}
 	if how == ops.Waits && len(out) == 0 {
@@ -161,7 +162,7 @@ func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
 	return out
 }
 
-// reasonMost bounds the text of an error that is named among others, in bytes.
+// reasonMost is the largest length of one error in a list of errors, in bytes.
 const reasonMost = 200
 
 func short(text string) string {
@@ -171,7 +172,8 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:reasonMost], "") + "…"
 }
 
-// Standings counts the objects that are known by how they stand. Outside of a term there are none: another process may know better.
+// Standings counts the known objects by their standing. Outside of a term there are none: another process may know
+// better.
 func (b *Inbox[M]) Standings() map[ops.Standing]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -187,11 +189,12 @@ func (b *Inbox[M]) Standings() map[ops.Standing]int {
 	return out
 }
 
-// Standers names the objects that are not ready, the oldest ones of each standing and so many at most. Outside of a term there are none.
-func (b *Inbox[M]) Standers(most int) (out []ops.Standers) {
+// Unready returns the objects that are not ready: for each standing the oldest ones, at most so many. Outside of a term
+// there are none.
+func (b *Inbox[M]) Unready(most int) (out []ops.Unready) {
 	for _, how := range ops.Standings() {
 		if how != ops.Ready {
-			out = append(out, ops.Standers{Standing: how})
+			out = append(out, ops.Unready{Standing: how})
 		}
 	}
 	b.mu.Lock()
@@ -204,10 +207,10 @@ func (b *Inbox[M]) Standers(most int) (out []ops.Standers) {
 		if how == ops.Ready || how == "" {
 			continue
 		}
-		of := &out[slices.IndexFunc(out, func(of ops.Standers) bool { return of.Standing == how })]
+		of := &out[slices.IndexFunc(out, func(of ops.Unready) bool { return of.Standing == how })]
 		of.Count++
-		one := ops.Stander{Object: key.String(), Since: since}
-		at, _ := slices.BinarySearchFunc(of.Oldest, one, func(a, b ops.Stander) int {
+		one := ops.UnreadyObject{Object: key.String(), Since: since}
+		at, _ := slices.BinarySearchFunc(of.Oldest, one, func(a, b ops.UnreadyObject) int {
 			return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Object, b.Object))
 		})
 		if at >= most {
@@ -217,28 +220,29 @@ func (b *Inbox[M]) Standers(most int) (out []ops.Standers) {
 		of.Oldest = slices.Insert(of.Oldest, at, one)
 		of.Oldest = of.Oldest[:min(len(of.Oldest), most)]
 	}
-	return slices.DeleteFunc(out, func(of ops.Standers) bool { return of.Count == 0 })
+	return slices.DeleteFunc(out, func(of ops.Unready) bool { return of.Count == 0 })
 }
 
-// Failing returns the keys of no object, such as those of schedules, whose handlers fail. Outside of a term there are none.
-func (b *Inbox[M]) Failing() map[Key]ops.Stander {
+// Failing returns the keys without an object, such as those of schedules, whose handlers fail. Outside of a term there
+// are none.
+func (b *Inbox[M]) Failing() map[Key]ops.UnreadyObject {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := map[Key]ops.Stander{}
+	out := map[Key]ops.UnreadyObject{}
 	for key, s := range b.keys {
 		if b.queue == nil || s.stand == nil || s.stand.how != "" {
 			continue
 		}
 		for _, o := range s.stand.open {
 			if o.Standing == ops.Failing {
-				out[key] = ops.Stander{Object: key.String(), Since: o.since, Open: []ops.Open{o.Open}}
+				out[key] = ops.UnreadyObject{Object: key.String(), Since: o.since, Open: []ops.Open{o.Open}}
 			}
 		}
 	}
 	return out
 }
 
-// Awaited is how many objects parked keys wait for.
+// Awaited returns how many objects parked keys wait for.
 func (b *Inbox[M]) Awaited() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

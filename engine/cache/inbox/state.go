@@ -14,17 +14,18 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
 )
 
-// state is what is known of one key. There is one for each object.
+// state is all that is known of one key. There is one for each object.
 type state[M any] struct {
-	// uid identifies the newest object under the key; came: it appeared or changed since the last reconcile began. Fresh is as in Changes.
+	// uid identifies the newest object under the key. Came is true if it appeared or changed since the last reconcile
+	// began. Fresh is as in Changes.
 	uid         types.UID
 	came, fresh bool
-	// parked: the last reconcile was put off until the cache has caught up.
+	// parked is true if the last reconcile was put off until the cache has caught up.
 	parked bool
-	// stand is how the last reconcile that was finished left the object, nil before the first.
+	// stand is the standing after the last finished reconcile; nil before the first.
 	stand  *stand
 	memory *M
-	// pending is nil while there is nothing of it, as for an object at rest.
+	// pending is nil if it would be empty, as for an object at rest.
 	*pending[M]
 }
 
@@ -33,54 +34,58 @@ type pending[M any] struct {
 	Changes
 	// changed are the children that have changed since the last reconcile, by UID.
 	changed map[types.UID]news
-	// expected are writes to the object by reconciles over others.
+	// expected are writes to the object by reconciles over other objects.
 	expected []Write
 	// gone are objects of this key that were deleted and not finalized yet.
 	gone []*Tombstone[M]
-	// echoes are this operator's own writes to children, by UID, whose events are yet to come: these are no news.
+	// echoes are this operator's own writes to children, by UID, whose events have not come yet. These events are not
+	// changes.
 	echoes map[types.UID]awaited
 	// turn is the batch of the running reconcile; nil while none runs.
 	turn *Batch[M]
-	// phase is how far that reconcile is. Late are the states of the object that came while it writes it.
+	// phase is the progress of that reconcile. Late are the states of the object that came while the reconcile writes
+	// it.
 	phase phase
 	late  []*cached.Object
-	// left is how the last reconcile left the object; nil where that is not known, and when caches have shown it.
+	// left is the state in which the last reconcile left the object; nil if that is unknown, or if the caches have shown
+	// it.
 	left *left
-	// waits are the UIDs under which it waits while it is parked.
+	// waits are the UIDs of the objects that a parked key waits for.
 	waits []types.UID
-	// unfinished counts reconciles that could not be finished, since one was.
+	// unfinished describes the failed reconciles since the last finished one.
 	unfinished unfinished
-	// aside is since when it is put aside; zero while it is not. asideFor says what it waits for, and asideLogged that the log has a
-	// line about it.
+	// aside is since when the key is put aside; zero if it is not. AsideFor is the reason. AsideLogged is true if the
+	// log has it.
 	aside       time.Time
 	asideFor    shortage
 	asideLogged bool
-	// suspended is until when the object is held back because it loops, zero when it is not.
+	// suspended is until when the object is held back because it loops; zero if it is not.
 	suspended time.Time
-	// looping is since when it loops again and again, and loopSeen when that was found last; both zero while it does not.
+	// looping is since when the object loops again and again. LoopSeen is when that was last found. Both are zero if it
+	// does not loop.
 	looping, loopSeen time.Time
 }
 
-// news is what came of a child since the last reconcile.
+// news has the events of a child since the last reconcile.
 type news struct {
-	// last is the child as its last event shows it; nil where it is gone.
+	// last is the child in its last event; nil if it is gone.
 	last *cached.Object
-	// several: there was more than one event, so not all of them are the echo of one write.
+	// several is true if there was more than one event, so not all of them are the echo of one write.
 	several bool
 }
 
-// unfinished are passes over an object, one after the other, that could not be finished.
+// unfinished describes failed reconciles over an object, one after the other.
 type unfinished struct {
 	count int
 	since time.Time
-	// err is what the last one ended with.
+	// err is the error of the last one.
 	err string
 }
 
-// wokenMost bounds the noted versions of the objects that woke a key. All further ones are left out.
+// wokenMost bounds the recorded versions of the objects that woke a key. Further ones are dropped.
 const wokenMost = 32
 
-// woken notes versions of other objects that wake the key, the last one of each object.
+// woken records versions of other objects that wake the key, the last version of each object.
 func (s *state[M]) woken(all ...breaker.Version) {
 	for _, v := range all {
 		i := slices.IndexFunc(s.Woken, func(known breaker.Version) bool { return known.UID == v.UID })
@@ -94,7 +99,7 @@ func (s *state[M]) woken(all ...breaker.Version) {
 	}
 }
 
-// gather notes the children and related objects among what wakes the key.
+// gather adds the changed children and related objects to the versions that wake the key.
 func (s *state[M]) gather() {
 	for uid, child := range s.changed {
 		v := breaker.Version{UID: uid}
@@ -115,14 +120,14 @@ func (s *state[M]) gather() {
 	}
 }
 
-// wake makes room for what is pending.
+// wake allocates pending.
 func (s *state[M]) wake() {
 	if s.pending == nil {
 		s.pending = &pending[M]{}
 	}
 }
 
-// rest gives the room back when nothing is.
+// rest frees pending if it is empty.
 func (s *state[M]) rest() {
 	if len(s.changed) == 0 {
 		s.changed = nil

@@ -13,19 +13,20 @@ import (
 
 // Status has the state of an object in the inbox, without its changes.
 type Status struct {
-	// Standing is how the object stands, since when, and Open why it is not ready; empty before its first reconcile.
+	// Standing is the standing of the object; empty before its first reconcile. Since is when it began, and Open has the
+	// reasons why the object is not ready.
 	Standing ops.Standing
 	Since    time.Time
 	Open     []ops.Open
-	// Parked is since when the key waits for the cache, and Suspended until when the object is held back because it loops; zero
-	// where that is not so.
+	// Parked is since when the key waits for the cache. Suspended is until when the object is held back because it
+	// loops. Each is zero if that is not so.
 	Parked, Suspended time.Time
-	// Unfinished counts the reconciles in a row that could not be finished, and Problem is the error of the last one.
+	// Unfinished counts the failed reconciles in a row, and Problem is the error of the last one.
 	Unfinished int
 	Problem    string
 }
 
-// Status returns what is known of a key. It is not known outside of a term, and where no event or pass has brought it.
+// Status returns the status of a key. Known is false outside of a term, and before an event or a reconcile of the key.
 func (b *Inbox[M]) Status(key Key) (p Status, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,8 +45,8 @@ func (b *Inbox[M]) Status(key Key) (p Status, known bool) {
 	return p, true
 }
 
-// Peek returns what Take would hand to a reconcile, but for objects that are gone. All stays for the next reconcile, so the batch must not
-// be closed. Only the worker that has the key may call it.
+// Peek returns the batch that Take would return, without deleted objects. All changes stay for the next reconcile, so
+// the batch must not be closed. Only the worker that has the key may call it.
 func (b *Inbox[M]) Peek(key Key) *Batch[M] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,7 +69,7 @@ func (b *Inbox[M]) Peek(key Key) *Batch[M] {
 	return t
 }
 
-// Ask has a key looked at before all others, because somebody asks about its object. It reports whether the process leads.
+// Ask queues a key before all others, because somebody asks about its object. It reports whether the process leads.
 func (b *Inbox[M]) Ask(key Key) (leads bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,36 +12,37 @@ import (
 )
 
 const (
-	// logAfter is how long a handler waits before the log says so.
+	// logAfter is how long a handler waits before the log has the wait.
 	logAfter = 10 * time.Second
 	// pauseMost is the longest pause between two log lines about a wait whose reason changes; the pauses double.
 	pauseMost = time.Hour
-	// checkPause is the shortest time between two checks for waits that are due for the log.
+	// checkPause is the shortest time between two checks for waits to log.
 	checkPause = time.Second
 )
 
-// Wait is a wait for the log.
+// Wait is a wait to be logged.
 type Wait struct {
 	Key Key
 	// Open says which handler waits, and for what.
 	ops.Open
-	// Lasted is how long it has lasted when it is over, and Over that it is.
+	// Over is true if the wait is over. Lasted is how long it lasted then.
 	Lasted time.Duration
 	Over   bool
 }
 
-// open is what a handler of an object has not finished.
+// open is an unfinished handler of an object.
 type open struct {
 	ops.Open
-	// since is when it began to wait, or to fail; changed when its reason was another one.
+	// since is when it began to wait, or to fail. Changed is when its reason last changed.
 	since, changed time.Time
-	// logged is the reason that was logged last, at a time; empty where none was. Pause is how long the log is quiet then.
+	// logged is the last logged reason, empty for none, and at is when it was logged. Pause is the least time until the
+	// next line.
 	logged string
 	at     time.Time
 	pause  time.Duration
 }
 
-// due is when the wait is to be logged, zero for never.
+// due returns when the wait has to be logged; zero for never.
 func (o *open) due() time.Time {
 	switch {
 	case o.Standing != ops.Waits || o.Logged || o.logged == o.Reason:
@@ -56,7 +57,7 @@ func (o *open) due() time.Time {
 	return first
 }
 
-// find returns what a handler waits for, or fails with; nil for nothing.
+// find returns the open entry of a handler with this standing; nil if there is none.
 func (s *stand) find(handler string, how ops.Standing) *open {
 	if s == nil {
 		return nil
@@ -68,7 +69,8 @@ func (s *stand) find(handler string, how ops.Standing) *open {
 	return &s.open[i]
 }
 
-// openLocked returns the standing of an object with open handlers: what was open before goes on. The lock is held.
+// openLocked returns the standing of an object with open handlers. Handlers that were open before keep their times. The
+// lock is held.
 func (b *Inbox[M]) openLocked(key Key, before *stand, how ops.Stand) *stand {
 	now := time.Now()
 	out := &stand{how: how.Standing, since: now, open: make([]open, 0, len(how.Open))}
@@ -91,7 +93,7 @@ func (b *Inbox[M]) openLocked(key Key, before *stand, how ops.Stand) *stand {
 	return out
 }
 
-// endedLocked has the end of waits logged. The lock is held.
+// endedLocked queues log lines for waits that have ended. The lock is held.
 func (b *Inbox[M]) endedLocked(key Key, before, now *stand) {
 	for _, o := range before.open {
 		if o.logged != "" && now.find(o.Handler, ops.Waits) == nil {
@@ -101,16 +103,17 @@ func (b *Inbox[M]) endedLocked(key Key, before, now *stand) {
 	}
 }
 
-// shortage is what a key is put aside for.
+// shortage is the reason why a key is put aside.
 type shortage uint8
 
-// cacheBehind is the wait of a parked key, memoryShort that of one whose reconcile takes memory that others hold.
+// cacheBehind is the wait of a parked key. MemoryShort is the wait of a key whose reconcile needs memory that other
+// reconciles hold.
 const (
 	cacheBehind shortage = iota + 1
 	memoryShort
 )
 
-// String says it in the log.
+// String returns the reason for the log.
 func (s shortage) String() string {
 	if s == memoryShort {
 		return why.MemoryShort.Brief("")
@@ -118,14 +121,14 @@ func (s shortage) String() string {
 	return why.CacheBehind.Brief("")
 }
 
-// loops is what an object does that is held back for it.
+// loops is the logged reason of an object that is held back because it loops.
 const loops = "looping"
 
-// loopOver is how long after the last time at which an object was held back it counts as at rest. The probe of the
-// next minute has come to nothing then.
+// loopOver is how long after it was last held back an object counts as at rest. The probe of the next minute has found
+// no loop by then.
 const loopOver = 2 * time.Minute
 
-// asideLocked notes what a key is put aside for, so that the log says so if it lasts. The lock is held.
+// asideLocked records why a key is put aside, so that a long wait is logged. The lock is held.
 func (b *Inbox[M]) asideLocked(key Key, s *state[M], reason shortage) {
 	if s.asideFor == reason {
 		return
@@ -135,7 +138,7 @@ func (b *Inbox[M]) asideLocked(key Key, s *state[M], reason shortage) {
 	b.watchLocked(key, s.aside.Add(logAfter))
 }
 
-// backLocked ends that. The lock is held.
+// backLocked ends the wait that asideLocked began. The lock is held.
 func (b *Inbox[M]) backLocked(key Key, s *state[M]) {
 	if s.asideLogged {
 		b.overLocked(key, s.asideFor.String(), s.aside)
@@ -143,7 +146,7 @@ func (b *Inbox[M]) backLocked(key Key, s *state[M]) {
 	s.aside, s.asideFor, s.asideLogged = time.Time{}, 0, false
 }
 
-// watchLocked has the waits of a key checked at this time at the latest. The lock is held.
+// watchLocked schedules a check of a key's waits, at this time at the latest. The lock is held.
 func (b *Inbox[M]) watchLocked(key Key, at time.Time) {
 	if b.queue != nil {
 		b.unlogged[key] = true
@@ -151,12 +154,12 @@ func (b *Inbox[M]) watchLocked(key Key, at time.Time) {
 	}
 }
 
-// overLocked has the end of a wait logged that is not a handler's. The lock is held.
+// overLocked queues a log line for the end of a wait that is not a handler's. The lock is held.
 func (b *Inbox[M]) overLocked(key Key, reason string, since time.Time) {
 	b.lines.add(Wait{Key: key, Open: ops.Open{Standing: ops.Waits, Reason: reason}, Lasted: time.Since(since), Over: true})
 }
 
-// checkLocked has waits checked at this time at the latest. The lock is held.
+// checkLocked schedules a check of all waits, at this time at the latest. The lock is held.
 func (b *Inbox[M]) checkLocked(at time.Time) {
 	switch {
 	case b.timer == nil:
@@ -169,7 +172,7 @@ func (b *Inbox[M]) checkLocked(at time.Time) {
 	b.checkAt = at
 }
 
-// checkWaits has the waits logged that have lasted.
+// checkWaits logs the waits that have lasted long enough.
 func (b *Inbox[M]) checkWaits() {
 	defer b.lines.flush()
 	b.mu.Lock()
@@ -195,7 +198,8 @@ func (b *Inbox[M]) checkWaits() {
 	}
 }
 
-// dueLocked has the waits of a key logged that are due, and returns when the next one is due; zero for none. The lock is held.
+// dueLocked queues log lines for the waits of a key that are due. It returns when the next one is due; zero for never.
+// The lock is held.
 func (b *Inbox[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 	s := b.keys[key]
 	if s == nil {
@@ -223,8 +227,9 @@ func (b *Inbox[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 	return next
 }
 
-// heldLocked has it logged that a key is put aside for long, or that its object does not loop any more, and has it queued when its echoes
-// do not come. It returns when one of that is due next; zero for never. The lock is held.
+// heldLocked checks the deadlines of a key that is not at rest. It queues the key if its echoes do not come, logs a key
+// that is put aside for long, and ends a loop. It returns when the next of these is due; zero for never. The lock is
+// held.
 func (b *Inbox[M]) heldLocked(key Key, s *state[M], now time.Time) (next time.Time) {
 	next = b.missingLocked(key, s, now)
 	if at := b.lookLocked(key, s, now); !at.IsZero() {
@@ -257,7 +262,7 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// restedLocked notes that the object of a key does not loop. The lock is held.
+// restedLocked records that the object of a key has stopped looping. The lock is held.
 func (b *Inbox[M]) restedLocked(key Key, s *state[M]) {
 	if !s.looping.IsZero() {
 		b.overLocked(key, loops, s.looping)

@@ -19,30 +19,30 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
 )
 
-// Patience is how long a key is parked before it is looked whether what it waits for got lost.
+// Patience is how long a key is parked before the server is asked whether the awaited writes were lost.
 const Patience = time.Minute
 
-// Cache is what brings a resource in.
+// Cache is the source of a resource.
 type Cache interface {
 	Name() dsl.ResourceName
 	Resource() discovery.Resource
-	// Informer returns that of a namespace, nil when there is none any more.
+	// Informer returns the informer of a namespace; nil if there is none.
 	Informer(namespace string) *watch.Handle
 }
 
 // Write is a write of this operator that a cache has to show.
 type Write struct {
 	Cache Cache
-	// Key and UID are those of the object that was written.
+	// Key and UID are the written object's.
 	Key Key
 	UID types.UID
-	// Version is what it was written as; empty when it was deleted.
+	// Version is the written version; empty for a deletion.
 	Version string
-	// Gone: the object went with the write.
+	// Gone is true if the write removed the object.
 	Gone bool
-	// Own: the object is of the resource whose reconcile wrote it.
+	// Own is true if the object is of the resource whose reconcile wrote it.
 	Own bool
-	// since is the cache's epoch when the write was noted, plus one; zero where that is not known.
+	// since is the cache's epoch when the write was recorded, plus one; zero if that is unknown.
 	since uint64
 }
 
@@ -56,10 +56,10 @@ func (w Write) noted() Write {
 	return w
 }
 
-// Shown reports whether the cache shows the write. A write to what is not watched any more counts as shown.
+// Shown reports whether the cache shows the write. A write to a resource that is no longer watched counts as shown.
 //
-// When the API server's versions have gone back, the version of the write proves nothing any more: the write may be undone,
-// and its version given to another one. Then a listing that began later shows the outcome.
+// If the API server's versions have gone back, the version of the write proves nothing: the write may be undone, and its
+// version given to another one. A listing that began later shows the outcome then.
 func (w Write) Shown() bool {
 	h := w.Cache.Informer(w.Key.Namespace)
 	switch {
@@ -77,7 +77,7 @@ func (w Write) Shown() bool {
 	return o == nil || !w.Gone && o.GetDeletionTimestamp() != nil
 }
 
-// object returns the object that was written as the cache has it; nil where it has none, or another one of the name.
+// object returns the written object from the cache; nil if the cache has none, or another one of the name.
 func (w Write) object() *cached.Object {
 	h := w.Cache.Informer(w.Key.Namespace)
 	if h == nil {
@@ -90,10 +90,11 @@ func (w Write) object() *cached.Object {
 	return o
 }
 
-// awaited reports whether passes wait for the write.
+// awaited reports whether reconciles wait for the write.
 //
-// No reconcile waits for a cache of children that is blind, above all no deletion: until a watch is open again, handlers that
-// read it get an error. But the object itself is read from its own cache, so no reconcile begins before that one has caught up.
+// No reconcile waits for a blind cache of children, above all no deletion. Until a watch is open again, handlers that
+// read the cache get an error. The object itself is read from its own cache, so no reconcile begins before that cache
+// has caught up.
 func (w Write) awaited() bool {
 	if w.Shown() {
 		return false
@@ -102,7 +103,7 @@ func (w Write) awaited() bool {
 	return w.Own || h != nil && !h.State().Blind
 }
 
-// Read reads one object from the server, nil when it is gone.
+// Read reads one object from the server; nil if it is gone.
 type Read func(context.Context, schema.GroupVersionResource, Key) (*unstructured.Unstructured, error)
 
 // comes reports whether the cache has no fault, so that it should show the write.
@@ -111,14 +112,14 @@ func (w Write) comes() bool {
 	return h != nil && h.State().Fault == nil
 }
 
-// lost reports whether the server does not know of the write any more.
+// lost reports whether the server does not know the write.
 func (w Write) lost(ctx context.Context, read Read) bool {
 	if !w.comes() {
 		return false
 	}
 	live, err := read(ctx, w.Cache.Resource().GVR, w.Key)
 	if err != nil {
-		return false // the next look shows it
+		return false // the next check shows it
 	}
 	if w.Version == "" || w.Gone {
 		return live != nil && live.GetUID() == w.UID && (w.Gone || live.GetDeletionTimestamp() == nil)
@@ -130,15 +131,15 @@ func (w Write) lost(ctx context.Context, read Read) bool {
 	return err == nil && order < 0
 }
 
-// Writes are those that the next reconcile over an object waits for.
+// Writes are the writes that the next reconcile over an object waits for.
 type Writes struct {
 	all []Write
-	// parked is since when the object waits for them, or when the server was last asked about them; zero while it
-	// does not wait.
+	// parked is since when the object waits for them, or when the server was last asked about them; zero if it does not
+	// wait.
 	parked time.Time
 }
 
-// Expect adds those of writes by reconciles over other objects that are of the object with this UID, and not shown yet.
+// Expect adds writes by reconciles over other objects, if they are to the object with this UID and not shown yet.
 func (w *Writes) Expect(uid types.UID, writes []Write) {
 	for _, one := range writes {
 		if one.UID == uid && !one.Shown() {
@@ -150,7 +151,7 @@ func (w *Writes) Expect(uid types.UID, writes []Write) {
 // Clone returns a copy.
 func (w *Writes) Clone() Writes { return Writes{slices.Clone(w.all), w.parked} }
 
-// Resume adds writes that passes waited for before.
+// Resume adds writes that earlier reconciles waited for.
 func (w *Writes) Resume(writes []Write) { w.all = append(w.all, writes...) }
 
 // take returns the writes, and forgets them.
@@ -160,11 +161,11 @@ func (w *Writes) take() []Write {
 	return all
 }
 
-// Add has one more waited for.
+// Add adds one write to wait for.
 func (w *Writes) Add(one Write) { w.all = append(w.all, one.noted()) }
 
-// Shown reports whether the caches show all of them, but for those that a cache cannot show at the moment. Of these the last
-// one to each object is kept: passes wait for it once a watch is open again.
+// Shown reports whether the caches show all writes that they can show at the moment. Of the others, the last write to
+// each object is kept: reconciles wait for it once a watch is open again.
 func (w *Writes) Shown() bool {
 	if !Shown(w.all) {
 		return false
@@ -174,10 +175,10 @@ func (w *Writes) Shown() bool {
 	return true
 }
 
-// Shown reports whether the next reconcile need not wait for writes.
+// Shown reports whether the next reconcile can begin without waiting for writes.
 func Shown(writes []Write) bool { return !slices.ContainsFunc(writes, Write.awaited) }
 
-// Tidy forgets those that the caches show, and those to an object that was written once more.
+// Tidy removes the writes that the caches show, and the writes to an object that was written again later.
 func (w *Writes) Tidy() {
 	type object struct {
 		in  Cache
@@ -197,9 +198,9 @@ func (w *Writes) Tidy() {
 	w.all = left
 }
 
-// Recall asks the server about writes that a key has been parked for so long that they may never be shown, and gives
-// up those that the server does not know any more: it was restored from a backup, and its versions have gone
-// back. It reports whether none is left to wait for.
+// Recall asks the server about the awaited writes of a key that has been parked for long, because they may never be
+// shown. It gives up writes that the server does not know: it was restored from a backup, and its versions have gone
+// back. It reports whether the key need not wait any longer.
 func (w *Writes) Recall(ctx context.Context, read Read) bool {
 	if w.parked.IsZero() || time.Since(w.parked) < Patience {
 		return false
@@ -212,7 +213,7 @@ func (w *Writes) Recall(ctx context.Context, read Read) bool {
 	return true
 }
 
-// park notes since when they are waited for, and returns their objects.
+// park records since when the writes are waited for, and returns their objects.
 func (w *Writes) park() (uids []types.UID) {
 	if w.parked.IsZero() {
 		w.parked = time.Now()

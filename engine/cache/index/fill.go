@@ -25,29 +25,29 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/filter"
 )
 
-// OnEvent takes an event of an object that the index is over: it has what the cache shows of the object from then on.
-// Those that have read what that changes are looked at.
+// OnEvent handles an event of an indexed object. It updates the index from the cache, and wakes the owners that have
+// read changed keys.
 func (x *one) OnEvent(ev watch.Event) {
-	x.filling.Lock() // so that what was read later is not put earlier
+	x.filling.Lock() // an older state must not replace a newer one
 	defer x.filling.Unlock()
 	of := types.NamespacedName{Namespace: ev.Key.Namespace, Name: ev.Key.Name}
 	o, found := x.feed.Get(ev.Key)
 	if !found {
 		x.look(x.values.Put(of, nil), breaker.Version{UID: ev.UID})
-		x.left.mended(x, of)
+		x.left.recovered(x, of)
 		return
 	}
 	entries, err := x.entries(o)
-	x.look(x.values.Put(of, entries), breaker.Version{UID: o.GetUID(), Text: o.GetResourceVersion()}) // nothing after an error
+	x.look(x.values.Put(of, entries), breaker.Version{UID: o.GetUID(), Text: o.GetResourceVersion()}) // no entries after an error
 	if err != nil {
 		x.left.failed(x, of, err)
 	} else {
-		x.left.mended(x, of)
+		x.left.recovered(x, of)
 	}
 }
 
-// Shown must be called with each event of a resource's own objects before their handlers may run: an index over the
-// same objects, held in the same cache, has them then, too.
+// Shown must be called with each event of a resource's own objects before their handlers may run. An index over the same
+// cache then has the objects, too.
 func (s *Set) Shown(by *source.Source, ev watch.Event) {
 	for _, x := range s.all {
 		mine, theirs := x.feed.Informer(ev.Key.Namespace), by.Informer(ev.Key.Namespace)
@@ -57,14 +57,14 @@ func (s *Set) Shown(by *source.Source, ev watch.Event) {
 	}
 }
 
-// What an index has of one object at most: so many entries, and so many bytes of values, counted for each key. An object of
-// a megabyte has room for more than a hundred thousand keys.
+// The limits of an index for one object: the number of entries, and the bytes of their values, counted for each key. An
+// object of a megabyte has room for more than a hundred thousand keys.
 const (
 	mostEntries = 10_000
 	mostValues  = 16 << 20
 )
 
-// entries works out what the index has of an object.
+// entries returns the index entries of an object.
 func (x *one) entries(o *cached.Object) (out []Entry, err error) {
 	tree := o.Tree()
 	if tree == nil {
@@ -80,7 +80,7 @@ func (x *one) entries(o *cached.Object) (out []Entry, err error) {
 	room := mostValues
 	for _, entry := range given {
 		if text, garbled := plain.Garbled(entry.Key); garbled {
-			_, err := keyOf(text) // says so
+			_, err := keyOf(text) // returns the error
 			return nil, err
 		}
 		key, err := plain.Value(entry.Key)
@@ -107,7 +107,7 @@ func (x *one) entries(o *cached.Object) (out []Entry, err error) {
 	return out, nil
 }
 
-// ask asks the index's filters and its function, and turns a panic into an error.
+// ask evaluates the index's filters and its function, and turns a panic into an error.
 func (x *one) ask(o *unstructured.Unstructured) (out []dsl.Entry, err error) {
 	if !filter.Chooses(&dsl.Handler{Labels: x.Labels, Annotations: x.Annotations}, o) {
 		return nil, nil
@@ -129,14 +129,14 @@ func (x *one) unguarded(o *unstructured.Unstructured) ([]dsl.Entry, error) {
 	return x.Entries(o)
 }
 
-// leftOut has the objects that an index leaves out because its function failed. It logs the first one, and the end of the last one.
-// Its zero value is ready to use.
+// leftOut has the objects that an index leaves out because its function failed. It logs the first one, and when all are
+// indexed again. Its zero value is ready to use.
 type leftOut struct {
 	mu   sync.Mutex
 	objs map[types.NamespacedName]error
 }
 
-// namedMost bounds how many objects that are left out are named.
+// namedMost bounds how many left-out objects are named.
 const namedMost = 3
 
 func (l *leftOut) failed(x *one, of types.NamespacedName, err error) {
@@ -153,8 +153,8 @@ func (l *leftOut) failed(x *one, of types.NamespacedName, err error) {
 	l.objs[of] = err
 }
 
-// mended notes that an object is not left out, or not any more.
-func (l *leftOut) mended(x *one, of types.NamespacedName) {
+// recovered records that an object is not left out.
+func (l *leftOut) recovered(x *one, of types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, left := l.objs[of]; !left {
@@ -171,7 +171,7 @@ func (l *leftOut) count() int {
 	return len(l.objs)
 }
 
-// String names the objects for people, empty without any.
+// String names the left-out objects for people; empty if there are none.
 func (l *leftOut) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -89,18 +89,18 @@ func TestObjectsThatAreLeftOut(t *testing.T) {
 	for i := range 5 {
 		x.left.failed(x, of(i), errors.New("no owner"))
 	}
-	x.left.mended(x, of(7)) // it was never left out
+	x.left.recovered(x, of(7)) // it was never left out
 	want := "objects are left out: default/o-0: no owner; default/o-1: no owner; default/o-2: no owner; and 2 more"
 	if got := x.left.String(); got != want || x.left.count() != 5 || len(logged) != 1 {
 		t.Errorf("%d are left out; the log has %d lines; the text is %q", x.left.count(), len(logged), got)
 	}
 	for i := range 4 {
-		x.left.mended(x, of(i))
+		x.left.recovered(x, of(i))
 	}
 	if got := x.left.String(); got != "objects are left out: default/o-4: no owner" || len(logged) != 1 {
 		t.Errorf("the log has %d lines; the text is %q", len(logged), got)
 	}
-	if x.left.mended(x, of(4)); x.left.String() != "" || len(logged) != 2 || !strings.Contains(logged[1], "all objects are indexed again") {
+	if x.left.recovered(x, of(4)); x.left.String() != "" || len(logged) != 2 || !strings.Contains(logged[1], "all objects are indexed again") {
 		t.Errorf("the text is %q, and the log %q", x.left.String(), logged)
 	}
 }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package index keeps the indexes of an operator. An [Index] holds values by keys, as JSON, each from one object, and knows
-// which keys a change of an object affects. A feed for each index brings its objects in. [Readers] know what the objects of a
-// resource have read, and queue them when that changes. A [View] is what one reconcile sees of the indexes.
+// Package index keeps the indexes of an operator. An [Index] holds values by keys, as JSON, each from one object, and
+// knows which keys a change of an object affects. Each index has a source for its objects. [Readers] record what the
+// objects of a resource have read, and queue them when that changes. A [View] gives one reconcile access to the indexes.
 package index
 
 import (
@@ -18,8 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Entry is a value under a key. The value is JSON in the one form that it always has, so that equal values are equal
-// texts.
+// Entry is a value under a key. The value is canonical JSON, so equal values are equal texts.
 type Entry struct {
 	Key   Key
 	Value string
@@ -27,13 +26,13 @@ type Entry struct {
 
 // Change is the effect of an object's change on an index.
 type Change struct {
-	// Keys are those whose values are other ones, each once, in no order.
+	// Keys are the keys whose values have changed, each once, in no order.
 	Keys []Key
-	// Set: a key is new, or has no value any more.
+	// Set is true if the set of keys has changed.
 	Set bool
 }
 
-// Index is values by keys. The methods may be called by any number of goroutines.
+// Index maps keys to values. The methods may be called by any number of goroutines.
 type Index struct {
 	mu      sync.Mutex
 	objects map[types.NamespacedName]*object
@@ -42,23 +41,23 @@ type Index struct {
 	set, content uint64
 }
 
-// object is what an object has in the index.
+// object has the entries of an object.
 type object struct {
 	of      types.NamespacedName
 	entries []entry
 }
 
-// entry is one of an object's, at its place among them.
+// entry is one entry of an object, and its position among them.
 type entry struct {
 	Entry
 	object *object
 	at     int32
 }
 
-// list is what is under one key, ordered by the objects' namespaces and names.
+// list has the entries under one key, ordered by the objects' namespaces and names.
 type list struct {
 	entries []*entry
-	// digest is that of the values, zero before the first Get.
+	// digest is the digest of the values; zero before the first Get.
 	digest uint64
 }
 
@@ -67,7 +66,7 @@ func newIndex() *Index {
 	return &Index{objects: map[types.NamespacedName]*object{}, keys: map[Key]*list{}}
 }
 
-// Put notes what an object has in the index from now on, which may be nothing, and returns what that changes.
+// Put replaces the entries of an object, which may be none, and returns the change.
 func (x *Index) Put(of types.NamespacedName, entries []Entry) Change {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -82,8 +81,8 @@ func (x *Index) Put(of types.NamespacedName, entries []Entry) Change {
 	return x.replaceLocked(before, after)
 }
 
-// replaceLocked puts an object in the place of another one; either may be nil. Keys under which both have the same stay
-// as they are. The lock is held.
+// replaceLocked replaces an object by another state of it; either may be nil. Keys under which both have the same values
+// do not change. The lock is held.
 func (x *Index) replaceLocked(before, after *object) Change {
 	keys := len(x.keys)
 	set := x.set
@@ -110,7 +109,7 @@ func (x *Index) replaceLocked(before, after *object) Change {
 	return out
 }
 
-// values are the object's by key, in their order.
+// values returns the object's values by key, in their order.
 func (o *object) values() map[Key][]string {
 	if o == nil {
 		return nil
@@ -160,7 +159,7 @@ func (x *Index) addLocked(o *object) {
 	}
 }
 
-// find returns where an entry stands, or would.
+// find returns the position at which an entry is, or belongs.
 func (l *list) find(e *entry) (at int, found bool) {
 	return slices.BinarySearchFunc(l.entries, e, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.object.of.Namespace, b.object.of.Namespace), cmp.Compare(a.object.of.Name, b.object.of.Name), cmp.Compare(a.at, b.at))
@@ -172,7 +171,7 @@ func (e *entry) digest() uint64 {
 	return digestOf(e.object.of.Namespace, e.object.of.Name, strconv.Itoa(int(e.at)), string(e.Key), e.Value)
 }
 
-// digestOf is a digest of texts, never zero.
+// digestOf returns a digest of texts, never zero.
 func digestOf(texts ...string) uint64 {
 	h := fnv.New64a()
 	for _, text := range texts {
@@ -181,8 +180,8 @@ func digestOf(texts ...string) uint64 {
 	return max(h.Sum64(), 1)
 }
 
-// Get returns the values under a key, in the order of their objects' namespaces and names and then in that in which
-// the object has them, and their digest. There may be none.
+// Get returns the values under a key, and their digest. The values are ordered by their objects' namespaces and names,
+// and within an object as the object has them. There may be none.
 func (x *Index) Get(key Key) (values []string, digest uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -228,14 +227,14 @@ func (x *Index) Keys() (keys []Key, digest uint64) {
 	return keys, digest
 }
 
-// digestOfKeys returns the digest of the keys that have values, digestOfAll that of everything. They are never zero.
+// digestOfKeys returns the digest of the keys that have values. It is never zero.
 func (x *Index) digestOfKeys() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return max(x.set, 1)
 }
 
-// digestOfAll returns the digest of everything.
+// digestOfAll returns the digest of everything. It is never zero.
 func (x *Index) digestOfAll() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -249,7 +248,7 @@ func (x *Index) Has(key Key) bool {
 	return x.keys[key] != nil
 }
 
-// Size returns how many objects the index has something of, and how many keys have values.
+// Size returns how many objects have entries, and how many keys have values.
 func (x *Index) Size() (objects, keys int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

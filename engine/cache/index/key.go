@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Key is a key of an index: text, a number or true or false. Its first byte says which, and the rest is its text; two
-// numbers are one key when they are equal, as 1 and 1.0 are.
+// Key is a key of an index: text, a number, or true or false. Its first byte is the type, and the rest is the text of
+// the value. Equal numbers are one key, such as 1 and 1.0.
 type Key string
 
 // The first bytes of keys.
@@ -22,12 +22,12 @@ const (
 	text   = 's'
 )
 
-// keyOf returns the key that a plain value makes. The error says that no key can be made of it.
+// keyOf returns the key of a plain value. It returns an error if the value cannot be a key.
 func keyOf(value any) (Key, error) {
 	switch v := value.(type) {
 	case string:
 		if !utf8.ValidString(v) {
-			return "", fmt.Errorf("a key is text in UTF-8, found %q", v) // JSON, by which others are, could not hold it
+			return "", fmt.Errorf("a key is text in UTF-8, found %q", v) // JSON could not hold it
 		}
 		return Key(string(rune(text)) + v), nil
 	case bool:
@@ -54,7 +54,7 @@ func ofFloat(v float64) (Key, error) {
 	return Key(string(rune(number)) + strconv.FormatFloat(v, 'g', -1, 64)), nil
 }
 
-// called describes a value for people, without what is in it.
+// called describes the type of a value for people.
 func called(value any) string {
 	switch value.(type) {
 	case nil:
@@ -67,7 +67,7 @@ func called(value any) string {
 	return fmt.Sprintf("a %T", value)
 }
 
-// Value returns the plain value that makes the key: a string, a bool, an int64 or a float64.
+// Value returns the plain value of the key: a string, a bool, an int64 or a float64.
 func (k Key) Value() any {
 	rest := string(k[1:])
 	switch k[0] {
@@ -77,16 +77,16 @@ func (k Key) Value() any {
 		if whole, err := strconv.ParseInt(rest, 10, 64); err == nil {
 			return whole
 		}
-		fraction, _ := strconv.ParseFloat(rest, 64) // it was written from one
+		fraction, _ := strconv.ParseFloat(rest, 64) // it was formatted from a float64
 		return fraction
 	}
 	return rest
 }
 
-// String is the key for people.
+// String returns the key for people.
 func (k Key) String() string { return fmt.Sprint(k.Value()) }
 
-// compare orders keys: false and true, numbers by what they are worth, texts by their bytes.
+// compare orders keys: false and true, numbers by their value, texts by their bytes.
 func compare(a, b Key) int {
 	if a[0] != b[0] || a[0] != number {
 		return cmp.Compare(a, b)

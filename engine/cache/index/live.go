@@ -10,13 +10,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Live returns the indexes for code that runs beside passes: each call sees the current values, and nothing is woken by their changes.
-// They may be used by any number of goroutines.
+// Live returns the indexes for code that runs beside reconciles. Each call sees the current values, and changes of them
+// wake nothing. They may be used by any number of goroutines.
 func (s *Set) Live() dsl.Indexes { return live{s} }
 
 type live struct{ set *Set }
 
-// names are those of the indexes, in order.
+// names returns the names of the indexes, in order.
 func (s *Set) names() (out []string) {
 	for _, x := range s.all {
 		out = append(out, x.Name)
@@ -24,7 +24,7 @@ func (s *Set) names() (out []string) {
 	return out
 }
 
-// named returns the index of a name.
+// named returns the index with a name.
 func (s *Set) named(name string) (*one, error) {
 	for _, x := range s.all {
 		if x.Name == name {
@@ -34,10 +34,10 @@ func (s *Set) named(name string) (*one, error) {
 	return nil, errNoIndex(name)
 }
 
-// errNoIndex is the error of an index that there is not.
+// errNoIndex returns the error for an unknown index.
 func errNoIndex(name string) error { return dsl.Permanent(fmt.Errorf("there is no index %q", name)) }
 
-// Names are those of the indexes.
+// Names returns the names of the indexes.
 func (l live) Names() []string { return l.set.names() }
 
 // Open returns an index. See [dsl.Indexes].
@@ -52,7 +52,7 @@ func (l live) Open(name string) (dsl.IndexReader, error) {
 	return current{x}, nil
 }
 
-// current is dsl.IndexReader for what is there now.
+// current implements [dsl.IndexReader] for the current values.
 type current struct{ *one }
 
 // Get returns the values under a key.
@@ -65,7 +65,7 @@ func (c current) Get(key any) ([]string, error) {
 	return slices.Clone(values), nil
 }
 
-// Has reports whether there are any.
+// Has reports whether there are values under a key.
 func (c current) Has(key any) (bool, error) {
 	values, err := c.Get(key)
 	return len(values) > 0, err
@@ -81,7 +81,7 @@ func (c current) Keys() []any {
 	return out
 }
 
-// Unwatched are indexes where nothing is watched yet.
+// Unwatched are the indexes before anything is watched.
 type Unwatched struct{}
 
 // Names returns nothing.

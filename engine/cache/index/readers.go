@@ -14,21 +14,21 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
 )
 
-// read is something of an index that a handler, or its filter, has read.
+// read is a part of an index that a handler, or its filter, has read.
 type read struct {
 	index *one
 	// key is a key of the index, set or all.
 	key Key
 }
 
-// What is read of an index beside single keys; no key is like these.
+// Parts of an index beside single keys. No key is equal to these.
 const (
-	// set is which keys there are, all is everything.
+	// set stands for the set of keys, and all for everything.
 	set Key = ""
 	all Key = "*"
 )
 
-// digest is that of what is there now.
+// digest returns the digest of the part as it is now.
 func (r read) digest() uint64 {
 	switch r.key {
 	case set:
@@ -39,30 +39,30 @@ func (r read) digest() uint64 {
 	return r.index.values.Digest(r.key)
 }
 
-// sight is what was read, with the digest of what was there, zero where the index could not be read.
+// sight is a part that was read, with its digest at that time; zero if the index could not be read.
 type sight struct {
 	read
 	digest uint64
 }
 
-// who reads: a handler, or its filter where that is asked for a cause.
+// who identifies a reader: a handler, or its filter for a cause.
 type who struct {
 	handler string
 	filter  dsl.Cause
 }
 
-// slot is what somebody has read when it was asked last.
+// slot has the parts that a reader has read in its last run.
 type slot struct {
 	who
 	sights []sight
 }
 
-// Readers know what the handlers of one resource's objects, here called owners, have read of the indexes. Its methods
-// may be called by any number of goroutines, but an owner is viewed by one reconcile at a time.
+// Readers record what the handlers of one resource's objects, here called owners, have read of the indexes. Its methods
+// may be called by any number of goroutines, but only one reconcile at a time has a view for an owner.
 type Readers struct {
 	set   *Set
 	inbox Inbox
-	// nothing is what reconciles see where there are no indexes.
+	// nothing is the view of reconciles if there are no indexes.
 	nothing *View
 
 	mu sync.Mutex
@@ -71,7 +71,7 @@ type Readers struct {
 
 // Inbox wakes the owners of a resource, as [inbox.Inbox] does.
 type Inbox interface {
-	// IndexSeen wakes an owner because of this version of an object, where it is known. It must be quick and must not call
+	// IndexSeen wakes an owner because of this version of an object, if it is known. It must be quick, and must not call
 	// the set.
 	IndexSeen(owner cache.ObjectName, woken breaker.Version)
 }
@@ -83,7 +83,7 @@ func (s *Set) Readers(inbox Inbox) *Readers {
 	return r
 }
 
-// Forget drops what an owner has read that is gone.
+// Forget removes the reads of an owner that is gone.
 func (r *Readers) Forget(owner cache.ObjectName) {
 	r.put(owner, nil, nil)
 	for _, x := range r.set.all {
@@ -91,7 +91,7 @@ func (r *Readers) Forget(owner cache.ObjectName) {
 	}
 }
 
-// Clear drops what all owners have read.
+// Clear removes the reads of all owners.
 func (r *Readers) Clear() {
 	r.mu.Lock()
 	owners := slices.Collect(maps.Keys(r.of))
@@ -101,15 +101,15 @@ func (r *Readers) Clear() {
 	}
 }
 
-// slots are an owner's. They are not changed.
+// slots returns the slots of an owner. They are not changed.
 func (r *Readers) slots(owner cache.ObjectName) []slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.of[owner]
 }
 
-// put makes slots an owner's, and drops subscriptions to what is read no more: of those that the owner had, and of the
-// others that are given.
+// put replaces the slots of an owner, and drops subscriptions to parts that are no longer read. It looks at the parts
+// that the owner had, and at the others that are given.
 func (r *Readers) put(owner cache.ObjectName, slots []slot, others []read) {
 	r.mu.Lock()
 	before := r.of[owner]
@@ -144,7 +144,7 @@ type reader struct {
 	owner cache.ObjectName
 }
 
-// look wakes each owner that a change concerns. This version of an object made the change.
+// look wakes each owner that a change concerns. Woken is the version of the object that made the change.
 func (x *one) look(c Change, woken breaker.Version) {
 	if len(c.Keys) == 0 {
 		return
@@ -153,10 +153,10 @@ func (x *one) look(c Change, woken breaker.Version) {
 	if c.Set {
 		keys = append(keys, set)
 	}
-	x.readers.Each(func(who reader) { who.of.inbox.IndexSeen(who.owner, woken) }, keys...) // one that is woken twice is queued once
+	x.readers.Each(func(who reader) { who.of.inbox.IndexSeen(who.owner, woken) }, keys...) // an owner that is woken twice is queued once
 }
 
-// Grant implements [feed.Handler]: it wakes the owners that could not read the index.
+// Grant implements [source.Handler]: it wakes the owners that could not read the index.
 func (x *one) Grant() {
 	x.readers.EachMissed(func(who reader) { who.of.inbox.IndexSeen(who.owner, breaker.Version{}) })
 }

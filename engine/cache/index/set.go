@@ -19,9 +19,9 @@ import (
 
 // Settings configure a set. The log is optional.
 type Settings struct {
-	// Indexes are those of the operator.
+	// Indexes are the operator's indexes.
 	Indexes []*dsl.IndexSpec
-	// Feeds makes the feeds of the indexes.
+	// Feeds creates the sources of the indexes.
 	Feeds *source.Factory
 	Log   logr.Logger
 }
@@ -32,7 +32,7 @@ type Set struct {
 	all      []*one
 }
 
-// one is an index at work.
+// one is a running index.
 type one struct {
 	*dsl.IndexSpec
 	values  *Index
@@ -41,12 +41,12 @@ type one struct {
 	readers subscription.Book[Key, reader]
 	left    leftOut
 	log     logr.Logger
-	// cache is the feed, for the question whether its cache has all objects.
+	// cache is the source, for the question whether its cache has all objects.
 	cache interface{ Complete() error }
 }
 
-// unread returns why values may be missing from the index, nil when it is complete. A resource without a CRD has no objects, so its
-// index is complete.
+// unread returns an error if values may be missing from the index. A resource without a CRD has no objects, so its index
+// is complete.
 func (x *one) unread() error { return x.cache.Complete() }
 
 // New returns the indexes of an operator, which are empty until [Set.Run].
@@ -64,7 +64,7 @@ func New(s Settings) *Set {
 	return out
 }
 
-// Feeds are those of the indexes, in declared order.
+// Feeds returns the sources of the indexes, in declared order.
 func (s *Set) Feeds() (out []*source.Source) {
 	for _, x := range s.all {
 		out = append(out, x.feed)
@@ -81,7 +81,7 @@ func (s *Set) Run(ctx context.Context) {
 	}
 }
 
-// Settled waits until the feed of each index runs or has a fault, or until ctx ends.
+// Settled waits until the source of each index runs or has a fault, or until ctx ends.
 func (s *Set) Settled(ctx context.Context) {
 	for _, x := range s.all {
 		select {
@@ -92,8 +92,8 @@ func (s *Set) Settled(ctx context.Context) {
 	}
 }
 
-// Listed must be called when a listing of a resource is complete: objects whose handlers could not read an index over it
-// are looked at again.
+// Listed must be called when a listing of a resource is complete. Owners whose handlers could not read an index over it
+// are queued.
 func (s *Set) Listed(gvr schema.GroupVersionResource) {
 	for _, x := range s.all {
 		if x.feed.Serves(gvr) {

@@ -16,18 +16,19 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
 )
 
-// mostKeys is how many keys of one index are remembered singly for a reader. Past it, any change of the index counts.
+// mostKeys is how many keys of one index are recorded singly for a reader. Beyond that, any change of the index counts.
 const mostKeys = 64
 
-// View is what one reconcile sees of the indexes. Whatever its handlers and filters ask for, they see as it was when the
-// first of them did. What [View.For] returns may be used by any number of goroutines; the other methods are the reconcile's.
+// View gives one reconcile access to the indexes. All its handlers and filters see an index as it was when the first of
+// them read it. The result of [View.For] may be used by any number of goroutines; the other methods belong to the
+// reconcile.
 type View struct {
 	readers *Readers
 	owner   cache.ObjectName
-	// recorded: what is read is remembered, and wakes the owner.
+	// recorded is true if reads are recorded, and wake the owner.
 	recorded bool
 	kept     bool
-	// before is what was read before this reconcile, refreshed the same with what is there now.
+	// before has the reads from before this reconcile. Refreshed has the same reads with their present digests.
 	before, refreshed []slot
 	changed           map[string]bool
 	// missed are the indexes that could not be read.
@@ -35,7 +36,7 @@ type View struct {
 
 	mu     sync.Mutex
 	opened map[*one]*snapshot
-	// now is what is read in this reconcile, and news what was subscribed to for it.
+	// now has the reads of this reconcile. News has the parts that it has subscribed to.
 	now  []slot
 	news map[read]struct{}
 }
@@ -43,10 +44,10 @@ type View struct {
 // snapshot is an index as a reconcile sees it.
 type snapshot struct {
 	err error
-	// base is the digest of everything before anything was read.
+	// base is the digest of everything before the first read.
 	base uint64
 	keys []any
-	// keysDigest is zero before anybody has asked for the keys.
+	// keysDigest is zero before the first read of the keys.
 	keysDigest uint64
 	values     map[Key]found
 }
@@ -56,8 +57,8 @@ type found struct {
 	digest uint64
 }
 
-// View returns what a reconcile over an owner sees. First: no reconcile has seen the owner before. Recorded: what is read is
-// remembered, and wakes the owner; it is not where the owner is gone, or is no object.
+// View returns the view of a reconcile over an owner. First is true if no reconcile has seen the owner before. If
+// recorded is true, reads are recorded and wake the owner. It is false if the owner is gone, or is no object.
 func (r *Readers) View(owner cache.ObjectName, first, recorded bool) *View {
 	if len(r.set.all) == 0 {
 		return r.nothing
@@ -66,16 +67,16 @@ func (r *Readers) View(owner cache.ObjectName, first, recorded bool) *View {
 	switch {
 	case !recorded:
 	case first:
-		r.Forget(owner) // what another object of the name has read
+		r.Forget(owner) // the reads of another object of the name
 	default:
 		v.before = r.slots(owner)
 	}
 	return v
 }
 
-// Refresh finds out, before handlers run, which readers have read changed values. Again is how long it is until the owner
-// must be looked at again, because an index cannot be read now and no event may report when it can; zero when
-// it need not be.
+// Refresh finds out, before handlers run, which readers have read values that have changed. Again is the delay until the
+// owner must be looked at again; zero if it need not be. It is set if an index cannot be read now, because no event may
+// report when it can.
 func (v *View) Refresh() (again time.Duration) {
 	for _, s := range v.before {
 		next := slot{s.who, slices.Clone(s.sights)}
@@ -84,7 +85,7 @@ func (v *View) Refresh() (again time.Duration) {
 				if wait := was.index.patience(); again == 0 || wait < again {
 					again = wait
 				}
-				continue // what is known counts when it cannot be read now
+				continue // the earlier read counts until the index can be read
 			}
 			if now := was.read.digest(); now != was.digest {
 				v.note(s.handler)
@@ -96,7 +97,7 @@ func (v *View) Refresh() (again time.Duration) {
 	return again
 }
 
-// unread returns why an index cannot be read now. The owner is looked at when it can.
+// unread returns an error if an index cannot be read now. The owner is woken when it can.
 func (v *View) unread(x *one) error {
 	if !v.recorded {
 		return x.unread()
@@ -115,7 +116,7 @@ func (v *View) note(handler string) {
 	v.changed[handler] = true
 }
 
-// patience is how long to wait until somebody looks whether the index can be read.
+// patience returns how long to wait until the next check whether the index can be read.
 func (x *one) patience() time.Duration {
 	if len(x.feed.Informers("")) > 0 {
 		return source.ListingLook
@@ -123,11 +124,11 @@ func (x *one) patience() time.Duration {
 	return inbox.Patience
 }
 
-// Changed reports whether what a handler, or its filter, has read is not as it was.
+// Changed reports whether something that a handler, or its filter, has read is different now.
 func (v *View) Changed(handler string) bool { return v.changed[handler] }
 
-// Keep remembers what was read, after the reconcile, once. Done: the changes that there were are dealt with; otherwise they
-// are there for the next reconcile, too.
+// Keep stores the reads after the reconcile, once. Done is true if the reconcile has dealt with the changes. Otherwise
+// the next reconcile sees them again.
 func (v *View) Keep(done bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -159,7 +160,7 @@ func (v *View) Keep(done bool) {
 	for _, s := range after {
 		for _, at := range s.sights {
 			if at.key == all && at.digest != at.read.digest() {
-				v.readers.inbox.IndexSeen(v.owner, breaker.Version{}) // it changed before anybody was to be woken for all of it
+				v.readers.inbox.IndexSeen(v.owner, breaker.Version{}) // it changed before the subscription to all of it
 			}
 		}
 	}
@@ -177,8 +178,8 @@ func (v *View) Failed() bool {
 	return false
 }
 
-// For returns the indexes for a handler, or for its filter where that is asked for a cause. It is asked again: what it
-// read before does not count any more, unless it was in this reconcile.
+// For returns the indexes for a handler, or for its filter for a cause. The handler or filter runs again, so its reads
+// in earlier reconciles no longer count.
 func (v *View) For(handler string, filter dsl.Cause) dsl.Indexes {
 	if len(v.readers.set.all) == 0 {
 		return v.readers.set.Live()
@@ -192,7 +193,7 @@ func (v *View) For(handler string, filter dsl.Cause) dsl.Indexes {
 	return &reading{v, w}
 }
 
-// slotLocked returns what somebody has read in this reconcile. The lock is held.
+// slotLocked returns the reads of a reader in this reconcile. The lock is held.
 func (v *View) slotLocked(w who) *slot {
 	i := slices.IndexFunc(v.now, func(s slot) bool { return s.who == w })
 	if i < 0 {
@@ -214,7 +215,7 @@ func (v *View) openLocked(x *one) *snapshot {
 	return s
 }
 
-// subscribeLocked has the owner woken when something changes. It comes before the read. The lock is held.
+// subscribeLocked makes changes of a part wake the owner. It must be called before the read. The lock is held.
 func (v *View) subscribeLocked(r read) {
 	if !v.recorded {
 		return
@@ -228,7 +229,7 @@ func (v *View) subscribeLocked(r read) {
 	}
 }
 
-// recordLocked notes what somebody has read. The lock is held.
+// recordLocked records a read. The lock is held.
 func (v *View) recordLocked(w who, at sight) {
 	s := v.slotLocked(w)
 	if s == nil || slices.ContainsFunc(s.sights, func(known sight) bool {
@@ -251,7 +252,7 @@ func (v *View) recordLocked(w who, at sight) {
 	s.sights = append(slices.DeleteFunc(s.sights, single), sight{whole, v.opened[at.index].base})
 }
 
-// reading is dsl.Indexes for somebody.
+// reading implements [dsl.Indexes] for one reader.
 type reading struct {
 	view *View
 	who  who
@@ -262,7 +263,7 @@ var (
 	_ dsl.IndexReader = (*opened)(nil)
 )
 
-// Names are those of the indexes.
+// Names returns the names of the indexes.
 func (r *reading) Names() []string { return r.view.readers.set.names() }
 
 // Open returns an index. See [dsl.Indexes].
@@ -282,7 +283,7 @@ func (r *reading) Open(name string) (dsl.IndexReader, error) {
 	return &opened{r, x, s}, nil
 }
 
-// opened is dsl.IndexReader for somebody.
+// opened implements [dsl.IndexReader] for one reader.
 type opened struct {
 	*reading
 	index *one
@@ -308,7 +309,7 @@ func (o *opened) Get(key any) ([]string, error) {
 	return slices.Clone(now.values), nil
 }
 
-// Has reports whether there are any.
+// Has reports whether there are values under a key.
 func (o *opened) Has(key any) (bool, error) {
 	values, err := o.Get(key)
 	return len(values) > 0, err

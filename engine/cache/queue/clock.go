@@ -9,8 +9,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// noBeat is the time, without tickers: client-go's queue looks every ten seconds whether a delay is over, beside the timer
-// that it has for the first one. Each queue of an operator would wake up for that, and in virtual time days are many beats.
+// noBeat is the real clock, without tickers. client-go's queue checks every ten seconds whether a delay is over, beside
+// its timer for the first delay. Each queue of an operator would wake up for that, and in virtual time days are many
+// ticks.
 type noBeat struct{ clock.RealClock }
 
 // NewTicker returns a ticker that never ticks.
@@ -19,7 +20,7 @@ func (noBeat) NewTicker(time.Duration) clock.Ticker { return still{} }
 // still is a ticker that never ticks.
 type still struct{}
 
-// C returns a channel in which nothing comes.
+// C returns a channel that never receives.
 func (still) C() <-chan time.Time { return nil }
 
 // Stop does nothing.

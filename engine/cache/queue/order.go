@@ -17,10 +17,9 @@ func penalties() [classes]time.Duration {
 const (
 	classes = int(Resync) + 1
 	// share: one in so many keys is the one that has waited longest in its tenant, whatever its class. So keys of a
-	// lower class do not starve, and the many keys of a first list, once they are old, do not delay fresh ones.
+	// lower class do not starve. The many keys of a first list do not delay fresh ones once they are old.
 	share = 4
-	// aFew is the number of keys up to which memory is kept: if there were more, it is freed when none waits any
-	// more.
+	// aFew is the number of keys up to which memory is kept. If there were more, it is freed when no key waits.
 	aFew = 64
 )
 
@@ -50,7 +49,7 @@ type rank struct {
 	// came is the time of its arrival; metered says whether it was counted.
 	came    time.Time
 	metered bool
-	// asked: somebody asks, and there is no other reason.
+	// asked is true if the key is queued only because a person asks about its object.
 	asked bool
 }
 
@@ -67,7 +66,7 @@ func newOrder[K comparable](m *tally[K], of func(K) string) *order[K] {
 	return &order[K]{tally: m, tenants: newTenants(of), places: map[K]*place[K]{}, wanted: map[K]rank{}, asked: map[K]bool{}}
 }
 
-// want notes the class of a key that is about to be added.
+// want records the class of a key that is about to be added.
 func (o *order[K]) want(key K, class Class, now time.Time) {
 	r := rank{class: class, since: now.Add(penalties()[class]), came: now, asked: class == Asked}
 	if o.closed.Load() {
@@ -127,7 +126,7 @@ func (o *order[K]) Touch(key K) {
 	o.tenants.lift(p, better)
 }
 
-// Len is the number of keys; zero after shutdown, so that the workqueue hands out no more.
+// Len returns the number of keys. After shutdown it is zero, so that the workqueue hands out none.
 func (o *order[K]) Len() int {
 	if o.closed.Load() {
 		return 0

@@ -135,7 +135,7 @@ func (d delayed[K]) Add(key K) {
 type Next struct {
 	After time.Duration
 	Class Class
-	// Now: at once, as soon as the cache has the writes.
+	// Now is true if it is due at once, as soon as the cache has the writes.
 	Now bool
 }
 

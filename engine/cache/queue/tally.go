@@ -137,7 +137,7 @@ func (m *tally[K]) publish() {
 	}
 }
 
-// close ends the tally: keys that still wait do not count any more.
+// close ends the tally: keys that still wait do not count after it.
 func (m *tally[K]) close() {
 	if m == nil {
 		return

@@ -29,7 +29,7 @@ type tenants[K comparable] struct {
 	// or processed keys.
 	served time.Duration
 	idle   int
-	// most is the number of tenants from which idle ones with no more than served are forgotten.
+	// most is the number of tenants from which idle ones are forgotten, if they have used no more time than served.
 	most int
 }
 
@@ -72,7 +72,7 @@ func (t *tenants[K]) push(p *place[K]) {
 			of.index[n] = -1
 		}
 		t.all[name] = of
-	} else if of.rests() {
+	} else if of.isIdle() {
 		t.idle--
 	}
 	if p.tenant = of; of.queued == 0 { // time in which it did not wait does not count
@@ -133,7 +133,7 @@ func (t *tenants[K]) done(key K) {
 	of.had += took
 	of.atWork -= j.charged
 	of.charge = max(took, leastCharge)
-	if of.working--; of.rests() {
+	if of.working--; of.isIdle() {
 		t.idle++
 	}
 	t.place(of)
@@ -158,15 +158,15 @@ func (t *tenants[K]) place(of *tenant[K]) {
 	}
 }
 
-// tidy forgets idle tenants: all if no key waits, and otherwise, if there are many, those that would start at the
-// current level anyway.
+// tidy forgets idle tenants. If no key waits, it forgets all of them. Otherwise, if there are many, it forgets the
+// tenants that would start at the current level anyway.
 func (t *tenants[K]) tidy() {
 	waits := len(t.turns[classes].all) > 0
 	if t.idle == 0 || waits && len(t.all) < max(t.most, aFew) {
 		return
 	}
 	for name, of := range t.all {
-		if of.rests() && (!waits || of.had <= t.served) {
+		if of.isIdle() && (!waits || of.had <= t.served) {
 			delete(t.all, name)
 			t.idle--
 		}
@@ -180,8 +180,8 @@ func (t *tenants[K]) tidy() {
 	}
 }
 
-// rests reports whether a tenant has neither queued nor processed keys.
-func (of *tenant[K]) rests() bool { return of.queued+of.working == 0 }
+// isIdle reports whether a tenant has neither queued nor processed keys.
+func (of *tenant[K]) isIdle() bool { return of.queued+of.working == 0 }
 
 // oldest returns the line whose first key has waited longest.
 func (of *tenant[K]) oldest() (best *line[K]) {

@@ -12,8 +12,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// earlier is [dsl.Related] for the choice of one relation: it has the relations by whose objects that one chooses. It is asked
-// while the lock of the view is held, by a choice or by a condition that the choice has returned.
+// earlier implements [dsl.Related] for the selection of one relation. It has the relations that this selection depends
+// on. It is called while the lock of the view is held, by Select or by a Match that Select has returned.
 type earlier struct {
 	view *View
 	of   *relation
@@ -21,7 +21,7 @@ type earlier struct {
 
 var _ dsl.Related = earlier{}
 
-// earlier returns what a relation chooses by; nil if that is the object alone.
+// earlier returns the relations that the selection of a relation depends on; nil if it depends on the object alone.
 func (v *View) earlier(one *relation) dsl.Related {
 	if len(one.After) == 0 {
 		return nil
@@ -29,8 +29,8 @@ func (v *View) earlier(one *relation) dsl.Related {
 	return earlier{v, one}
 }
 
-// before returns why the objects by which a relation chooses cannot be had: the error of their own selection, or why they cannot
-// be seen. It subscribes to them. The lock is held.
+// before returns why the objects that a selection depends on are missing: the error of their own selection, or the
+// reason why they cannot be read. It subscribes to them. The lock is held.
 func (v *View) before(one *relation) (err, unsynced error) {
 	for _, name := range one.After {
 		if other := v.index.named(name); other != nil && other.number < one.number {
@@ -42,7 +42,7 @@ func (v *View) before(one *relation) (err, unsynced error) {
 	return nil, nil
 }
 
-// Relations returns the relations by which this one chooses.
+// Relations returns the relations that the selection depends on.
 func (e earlier) Relations() (out []dsl.Relation) {
 	for _, one := range e.view.index.relations[:e.of.number] {
 		if slices.Contains(e.of.After, one.Name) {
@@ -52,7 +52,7 @@ func (e earlier) Relations() (out []dsl.Relation) {
 	return out
 }
 
-// Get returns the objects of one of these. All choices of a reconcile share them.
+// Get returns the objects of one of these relations. All selections of a reconcile share them.
 func (e earlier) Get(name string) ([]*unstructured.Unstructured, error) {
 	one := e.view.index.named(name)
 	if one == nil || !slices.Contains(e.of.After, name) || one.number >= e.of.number {
@@ -72,5 +72,5 @@ func (e earlier) Get(name string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// Absent is for handlers.
+// Absent returns nothing: only handlers use it.
 func (earlier) Absent(string) string { return "" }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package related serves handlers the objects that they look at without owning them: the relations of one resource. An [Index]
-// knows which objects asked for what, and queues them when that changes. A [View] is what one reconcile sees, and knows whether
-// handlers have seen it before.
+// Package related gives handlers the objects that they read without owning them: the relations of one resource. An
+// [Index] knows which owner selects which objects, and queues owners when these change. A [View] gives one reconcile its
+// related objects, and knows whether handlers have seen them before.
 package related
 
 import (
@@ -21,30 +21,30 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// Inbox takes changes for the resource's objects, here called owners. It must be quick and must not call the index.
+// Inbox takes the changes for the resource's objects, here called owners. It must be quick and must not call the index.
 type Inbox interface {
-	// RelatedSeen takes an event of an object for which an owner asked by the relation of this number.
+	// RelatedSeen handles an event of an object that an owner has selected by the relation of this number.
 	RelatedSeen(owner cache.ObjectName, relation int, ev watch.Event)
 	// Look queues an owner.
 	Look(owner cache.ObjectName)
 	// Wake queues the owners that wait for an event of the object with this UID.
 	Wake(uid types.UID)
-	// Grant is called when something that kept related objects out is over.
+	// Grant is called when the reason why related objects could not be read is gone.
 	Grant()
 }
 
 // Settings configure an index. The log is optional.
 type Settings struct {
-	// Resource has the relations, and Own brings its objects in.
+	// Resource has the relations. Own is the source of the resource's objects.
 	Resource *dsl.Resource
 	Own      *source.Source
-	// Feeds makes the feeds of the relations, which the owner of the index runs.
+	// Feeds creates the sources of the relations, which the owner of the index runs.
 	Feeds *source.Factory
 	// Inbox takes the changes.
 	Inbox Inbox
 	// All is the view of all that counts of an object of the resource itself.
 	All progress.View
-	// Log is that of the feeds and of selections.
+	// Log is the log of the sources and of selections.
 	Log logr.Logger
 }
 
@@ -52,11 +52,11 @@ type Settings struct {
 type Index struct {
 	settings  Settings
 	relations []*relation
-	// nothing is what reconciles see where there are no relations.
+	// nothing is the view of reconciles if there are no relations.
 	nothing *View
 }
 
-// relation is one of them at work, with what owners ask for.
+// relation is a running relation, with the selections of owners.
 type relation struct {
 	dsl.Relation
 	number int
@@ -72,7 +72,7 @@ func New(s Settings) *Index {
 	for i, spec := range s.Resource.Relations() {
 		one := &relation{Relation: spec, number: i, inbox: s.Inbox}
 		one.feed = s.Feeds.New(source.Settings{
-			Name: spec.Resource, Log: s.Log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector, Form: cached.FormOf(spec.Held())},
+			Name: spec.Resource, Namespace: spec.Namespace, Object: spec.Object, Log: s.Log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector, Form: cached.FormOf(spec.Held())},
 			Handler: one,
 		})
 		x.relations = append(x.relations, one)
@@ -80,7 +80,7 @@ func New(s Settings) *Index {
 	return x
 }
 
-// named returns the relation of a name, or nil.
+// named returns the relation with a name, or nil.
 func (x *Index) named(name string) *relation {
 	if i := slices.IndexFunc(x.relations, func(one *relation) bool { return one.Name == name }); i >= 0 {
 		return x.relations[i]
@@ -88,7 +88,7 @@ func (x *Index) named(name string) *relation {
 	return nil
 }
 
-// Feeds yields the names of the relations with their feeds.
+// Feeds yields the names of the relations with their sources.
 func (x *Index) Feeds(yield func(relation string, f *source.Source) bool) {
 	for _, one := range x.relations {
 		if !yield(one.Name, one.feed) {
@@ -97,9 +97,9 @@ func (x *Index) Feeds(yield func(relation string, f *source.Source) bool) {
 	}
 }
 
-// OnEvent takes an event of a related object: the owners that asked for it are looked at again. What a first listing
-// brings counts too, as the resource may have come, or may be allowed, long after its owners; owners that wait for
-// the whole listing are woken when it is complete. Owners that are parked for this event are woken last, so that one reconcile takes both.
+// OnEvent handles an event of a related object: it queues the owners that have selected the object. Events of a first
+// listing count, too: the resource may have come, or may be allowed, long after its owners. Owners that wait for the
+// whole listing are woken when it is complete. Parked owners are woken last, so that one reconcile takes both changes.
 func (one *relation) OnEvent(ev watch.Event) {
 	defer one.inbox.Wake(ev.UID)
 	one.asked.eachAffected(ev, func(owner cache.ObjectName) { one.inbox.RelatedSeen(owner, one.number, ev) })
@@ -108,8 +108,7 @@ func (one *relation) OnEvent(ev watch.Event) {
 // Grant implements [source.Handler].
 func (one *relation) Grant() { one.inbox.Grant() }
 
-// Listed must be called when a listing of a resource is complete: owners that could not see its objects are looked
-// at again.
+// Listed must be called when a listing of a resource is complete. Owners that could not read its objects are queued.
 func (x *Index) Listed(gvr schema.GroupVersionResource) {
 	for _, one := range x.relations {
 		if one.feed.Serves(gvr) {
@@ -118,14 +117,14 @@ func (x *Index) Listed(gvr schema.GroupVersionResource) {
 	}
 }
 
-// Forget drops what an owner asked for that is gone.
+// Forget removes the selections of an owner that is gone.
 func (x *Index) Forget(owner cache.ObjectName) {
 	for _, one := range x.relations {
 		one.asked.drop(owner)
 	}
 }
 
-// Clear drops what all owners asked for.
+// Clear removes the selections of all owners.
 func (x *Index) Clear() {
 	for _, one := range x.relations {
 		one.asked.clear()

@@ -20,26 +20,26 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
 
-// selection is what a relation selects for a reconcile.
+// selection is the selection of a relation in a reconcile.
 type selection struct {
 	dsl.Selection
-	// reader is the object's subscription to that, nil when it has none. Unchanged: the object asked for the same before.
+	// reader is the object's subscription; nil for none. Unchanged is true if the object had the same selection before.
 	reader    *reader
 	unchanged bool
-	// err is that of the selection, unsynced says why the objects cannot be seen.
+	// err is the error of the selection. Unsynced is the reason why the objects cannot be read.
 	err, unsynced error
 	looked        bool
 	objects       []*cached.Object
 }
 
-// choose asks a relation, and turns a panic into an error.
+// choose calls a relation's Select, and turns a panic into an error.
 func (s *selection) choose(what func(*dsl.Subject) (dsl.Selection, error), about *dsl.Subject) {
 	if broke := guard.Call("relation", func() { s.Selection, s.err = what(about) }); broke != nil {
 		s.err = broke
 	}
 }
 
-// awaits ends the choice with an error of the relations above, which the choice reads. Without an error the choice goes on.
+// awaits ends the selection with an error of the relations that it depends on. Without an error it goes on.
 func (s *selection) awaits(err, unsynced error) {
 	s.err, s.unsynced, s.looked = err, unsynced, err != nil || unsynced != nil
 }
@@ -58,14 +58,14 @@ func (s *selection) trees(name string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// selects reports whether the object is one of those selected, or may be.
+// selects reports whether an object is selected, or may be.
 func (s *selection) selects(o *cached.Object) bool {
 	found, _, err := s.among(o)
 	return err != nil || len(found) > 0
 }
 
-// among returns the selected objects of a list. The error is that of the condition about the first object for which it
-// fails: the selection is not known then.
+// among returns the selected objects of a list. If Match fails, the selection is unknown: it returns the first object
+// for which Match fails, with the error.
 func (s *selection) among(all ...*cached.Object) (out []*cached.Object, about *cached.Object, err error) {
 	out = slices.DeleteFunc(all, func(o *cached.Object) bool { return !s.mayBe(o) })
 	if s.Match == nil {
@@ -89,15 +89,15 @@ func (s *selection) among(all ...*cached.Object) (out []*cached.Object, about *c
 	}), nil, nil
 }
 
-// mayBe reports whether the object is one of those selected, but for the condition.
+// mayBe reports whether an object is selected, apart from Match.
 func (s *selection) mayBe(o *cached.Object) bool {
 	return o != nil && (s.Namespace == "" || s.Namespace == o.GetNamespace()) &&
 		(s.Names == nil || slices.Contains(s.Names, o.GetName())) &&
 		(s.Labels == nil || s.Labels.Matches(labels.Set(o.GetLabels())))
 }
 
-// find looks for the selected objects in the cache: by their names where a lookup finds them. They are sorted. An error of the
-// condition names its object, unless names are not shown.
+// find reads the selected objects from the cache, by their names if that is possible. They are sorted. An error of Match
+// names its object, unless names are hidden.
 func (s *selection) find(f *source.Source, hidden bool) {
 	namespaced := f.Resource().Namespaced
 	for _, h := range f.Informers(s.Namespace) {

@@ -16,24 +16,25 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/subscription"
 )
 
-// subscriptions knows for one relation which owners asked for what, so that an event wakes those that it may concern.
-// Owners that name objects are found at once; the others are gone through, those of the event's namespace and of all
-// namespaces.
+// subscriptions knows the selections of owners for one relation, so that an event wakes the owners that it may concern.
+// Owners that name objects are found at once. The others are searched: those with the event's namespace, and those with
+// all namespaces.
 type subscriptions struct {
-	// readers are by the objects that they name, or by their namespace with an empty name. An empty namespace is any.
+	// readers are found by the objects that they name, or by their namespace with an empty name. An empty namespace
+	// means any.
 	readers subscription.Book[cache.ObjectName, *reader]
 
 	mu sync.Mutex
 	of map[cache.ObjectName]*reader
 }
 
-// reader is an owner with what it asked for, without the condition that only a reconcile can ask. It does not change.
+// reader is an owner with its selection, without the Match that only a reconcile can call. It does not change.
 type reader struct {
 	dsl.Selection
 	owner cache.ObjectName
 }
 
-// clear forgets all owners.
+// clear removes all owners.
 func (x *subscriptions) clear() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -41,7 +42,7 @@ func (x *subscriptions) clear() {
 	x.readers.Clear()
 }
 
-// put notes what an owner asks for from now on, and reports whether it asked for the same before.
+// put stores the selection of an owner, and reports whether it was the same before.
 func (x *subscriptions) put(owner cache.ObjectName, s dsl.Selection) (who *reader, unchanged bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -60,7 +61,7 @@ func (x *subscriptions) put(owner cache.ObjectName, s dsl.Selection) (who *reade
 	return who, false
 }
 
-// drop forgets an owner.
+// drop removes an owner.
 func (x *subscriptions) drop(owner cache.ObjectName) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -75,11 +76,11 @@ func (x *subscriptions) dropLocked(owner cache.ObjectName) {
 	}
 }
 
-// eachAffected visits each owner that asked for the event's object, as it is or as it was.
+// eachAffected visits each owner that has selected the event's object, as it is or as it was.
 func (x *subscriptions) eachAffected(ev watch.Event, visit func(owner cache.ObjectName)) {
-	x.mu.Lock() // an owner that asks for something else has no subscription for a moment
+	x.mu.Lock() // an owner that changes its selection has no subscription for a moment
 	defer x.mu.Unlock()
-	oldAndNew := sync.OnceValue(func() (out []labels.Set) { // which are decoded where somebody asks
+	oldAndNew := sync.OnceValue(func() (out []labels.Set) { // decoded only if a reader selects by labels
 		for _, o := range []*cached.Object{ev.Object, ev.Old} {
 			if o != nil {
 				out = append(out, o.GetLabels())
@@ -91,7 +92,7 @@ func (x *subscriptions) eachAffected(ev watch.Event, visit func(owner cache.Obje
 	if ev.Key.Namespace == "" {
 		keys = []cache.ObjectName{ev.Key, {}}
 	}
-	x.readers.Each(func(who *reader) { // each is under one of these alone
+	x.readers.Each(func(who *reader) { // each reader is under only one of these keys
 		if who.Labels == nil || ev.Object.GetUID() == "" || // after a deletion that the watch missed, only the name may be known
 			slices.ContainsFunc(oldAndNew(), func(s labels.Set) bool { return who.Labels.Matches(s) }) {
 			visit(who.owner)
@@ -99,27 +100,27 @@ func (x *subscriptions) eachAffected(ev watch.Event, visit func(owner cache.Obje
 	}, keys...)
 }
 
-// keysOf returns under what an owner that asks for this is found.
+// keysOf returns the keys under which a selection is found.
 func keysOf(s dsl.Selection) (keys []cache.ObjectName) {
 	if s.Names == nil {
 		return []cache.ObjectName{{Namespace: s.Namespace}}
 	}
 	for _, name := range s.Names {
-		if name != "" { // no object has that
+		if name != "" { // no object has an empty name
 			keys = append(keys, cache.ObjectName{Namespace: s.Namespace, Name: name})
 		}
 	}
 	return keys
 }
 
-// asksTheSame reports whether two selections are the same but for their conditions.
+// asksTheSame reports whether two selections are the same apart from Match.
 func asksTheSame(a, b dsl.Selection) bool {
 	return a.Namespace == b.Namespace && (a.Names == nil) == (b.Names == nil) && slices.Equal(a.Names, b.Names) &&
 		(a.Labels == nil) == (b.Labels == nil) && (a.Labels == nil || a.Labels.String() == b.Labels.String())
 }
 
-// plain returns a selection in the form in which it is kept: related objects without namespaces have none to ask for,
-// and what selects all labels selects none.
+// plain returns the stored form of a selection. It has no namespace for objects without namespaces, and no label
+// selector if that selects everything.
 func plain(s dsl.Selection, namespaced bool) dsl.Selection {
 	if !namespaced {
 		s.Namespace = ""

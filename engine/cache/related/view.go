@@ -22,22 +22,22 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// State is what the handlers of an object saw of its related objects, remembered from one reconcile to the next. The zero
-// value is of an object that no reconcile has seen.
+// State has digests of the related objects that the handlers of an object have seen, from one reconcile to the next. The
+// zero value is for an object that no reconcile has seen.
 type State struct {
-	// version is the object's own, by which it was selected; relations has one sight for each.
+	// version is the version of the object for which they were selected. Relations has one sight for each relation.
 	version   string
 	relations []sight
 }
 
-// sight is what handlers saw of one relation.
+// sight is a digest of one relation's objects as handlers have seen them.
 type sight struct {
-	// others is a digest of the related objects and their versions but for the object itself; zero when they were
-	// never seen.
+	// others is a digest of the related objects and their versions, without the object itself; zero if they were never
+	// read.
 	others uint64
-	// unsynced: the related objects could not be seen last.
+	// unsynced is true if the related objects could not be read last time.
 	unsynced bool
-	// self is the digest of the object as it was among them; empty when it was not.
+	// self is the digest of the object itself, if it was among them; else empty.
 	self string
 }
 
@@ -47,32 +47,32 @@ func (s sight) same(t sight) bool { return s.others == t.others && s.self == t.s
 type Owner struct {
 	Key    cache.ObjectName
 	Object *unstructured.Unstructured
-	// Gone: it is deleted, and nothing wakes it any more.
+	// Gone is true if it is deleted. Nothing wakes it then.
 	Gone bool
 	// Now is when the reconcile began.
 	Now time.Time
 }
 
-// View is dsl.Related for one reconcile. Whatever its handlers and filters ask for, they see the related objects as they
-// were when the first one did. The methods of dsl.Related may be called by any number of goroutines; the others are
-// the reconcile's.
+// View implements [dsl.Related] for one reconcile. All its handlers and filters see the related objects as they were
+// when the first of them read them. The methods of dsl.Related may be called by any number of goroutines; the others
+// belong to the reconcile.
 type View struct {
 	index *Index
 	owner Owner
-	// refused is why there is nothing to be seen, nil when there is.
+	// refused is the reason why nothing can be selected; nil if something can.
 	refused error
 	state   State
 	changed bool
 
 	mu         sync.Mutex
 	selections []*selection // by relation, nil before somebody asks
-	// chosen are the objects of relations that others choose by, once for all choices and conditions of the reconcile.
+	// chosen are the objects that other selections depend on, read once for all selections of the reconcile.
 	chosen map[string][]*unstructured.Unstructured
 }
 
 var _ dsl.Related = (*View)(nil)
 
-// View returns what a reconcile over an object sees.
+// View returns the view of a reconcile over an object.
 func (x *Index) View(o Owner) *View {
 	if len(x.relations) == 0 {
 		return x.nothing
@@ -80,14 +80,14 @@ func (x *Index) View(o Owner) *View {
 	return &View{index: x, owner: o, selections: make([]*selection, len(x.relations))}
 }
 
-// None returns a view for which relations cannot select anything; why says what is wrong with asking.
+// None returns a view whose relations can select nothing; why is the reason.
 func (x *Index) None(why error) *View { return &View{index: x, refused: why} }
 
 // Relations returns the resource's relations.
 func (v *View) Relations() []dsl.Relation { return v.index.settings.Resource.Relations() }
 
-// Get returns the objects that the relation selects. Its error is permanent where there is no such relation; it is
-// that of the selection, or says why the objects cannot be seen now.
+// Get returns the objects that the relation selects. Its error is permanent if there is no such relation. Otherwise it
+// is the error of the selection, or the reason why the objects cannot be read now.
 func (v *View) Get(name string) ([]*unstructured.Unstructured, error) {
 	if v.refused != nil {
 		return nil, dsl.Permanent(fmt.Errorf("reading related objects of %s: %w", name, v.refused))
@@ -99,8 +99,8 @@ func (v *View) Get(name string) ([]*unstructured.Unstructured, error) {
 	return v.see(one).trees(name)
 }
 
-// Absent names the object that a relation selects by its name when it is not there; see [dsl.Related]. Where labels or a
-// condition select, too, the object may be there and not be selected.
+// Absent names the object that a relation selects by its name, if that object does not exist; see [dsl.Related]. If the
+// selection has labels or a Match, too, the object may exist without being selected, and Absent returns nothing.
 func (v *View) Absent(name string) string {
 	one := v.index.named(name)
 	if one == nil || v.refused != nil || one.Hidden {
@@ -114,10 +114,10 @@ func (v *View) Absent(name string) string {
 	return cmp.Or(one.feed.Resource().Kind, one.Resource.String()) + " " + strings.TrimPrefix(s.Namespace+"/"+s.Names[0], "/")
 }
 
-// Refresh finds out, before handlers run, whether what the relations select has changed since was, for which changes
-// may be the reason. That is computed again only when the object itself has changed, or when related objects have
-// that it may concern. Again is how long it is until the object must be looked at again, because related objects
-// cannot be seen now and no event may report when they can; zero when it need not be.
+// Refresh finds out, before handlers run, whether the selected objects have changed since was; changes are possible
+// reasons. It selects again only if the object itself has changed, or related objects that it may concern. Again is the
+// delay until the object must be looked at again; zero if it need not be. It is set if related objects cannot be read
+// now, because no event may report when they can.
 func (v *View) Refresh(was State, changes *inbox.Related) (again time.Duration) {
 	if len(v.index.relations) == 0 || v.owner.Gone {
 		return 0
@@ -151,29 +151,35 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// Changed reports whether the selected objects differ from those that handlers saw before. It is false for the first reconcile.
+// Changed reports whether the selected objects differ from the objects that handlers saw before. It is false for the
+// first reconcile.
 func (v *View) Changed() bool { return v.changed }
 
-// State returns what is to be remembered.
+// State returns the state for the next reconcile.
 func (v *View) State() State { return v.state }
 
-// ExpectOwnState records the state in which the reconcile leaves the object, if it is among its own related objects: the next reconcile does not see a
-// change then. Otherwise left is not called.
-func (v *View) ExpectOwnState(left func() *unstructured.Unstructured) {
+// HasSelf reports whether the object is among its own related objects.
+func (v *View) HasSelf() bool {
+	return slices.ContainsFunc(v.state.relations, func(s sight) bool { return s.self != "" })
+}
+
+// ExpectOwnState records the state in which the reconcile leaves an object that is among its own related objects. The
+// next reconcile then sees no change.
+func (v *View) ExpectOwnState(left *unstructured.Unstructured) {
 	for i := range v.state.relations {
 		if s := &v.state.relations[i]; s.self != "" {
-			s.self = v.digest(left())
+			s.self = v.digest(left)
 		}
 	}
 }
 
-// digest is that of the object itself.
+// digest returns the digest of the object itself.
 func (v *View) digest(o *unstructured.Unstructured) string {
 	return progress.NewLook(o.Object).Digest(v.index.settings.All)
 }
 
-// look sees the related objects. Those that are known count when they cannot be seen now, and the object waits:
-// handlers are to act on all or on nothing.
+// look returns the digest of the related objects. If they cannot be read now, the last digest counts, and the object
+// waits: handlers act on all objects or on none.
 func (v *View) look(one *relation, last sight) (now sight, again time.Duration) {
 	s := v.see(one)
 	if s.unsynced != nil {
@@ -190,7 +196,7 @@ func (v *View) look(one *relation, last sight) (now sight, again time.Duration) 
 	for _, o := range s.objects {
 		if o.GetUID() != v.owner.Object.GetUID() {
 			_, _ = io.WriteString(hash, string(o.GetUID())+"/"+o.GetResourceVersion()+";") // hashes return no errors
-		} else if tree := o.Tree(); tree != nil { // what its handlers write must not wake them
+		} else if tree := o.Tree(); tree != nil { // writes of the object's handlers must not wake them
 			now.self = v.digest(tree)
 		}
 	}
@@ -198,8 +204,8 @@ func (v *View) look(one *relation, last sight) (now sight, again time.Duration) 
 	return now, 0
 }
 
-// steady reports whether a change of the object leaves a relation's selection as it is. It does not read the related objects, and
-// returns false when that would be necessary.
+// steady reports whether a change of the object leaves a relation's selection as it is. It returns false if that depends
+// on the related objects.
 func (v *View) steady(one *relation) bool {
 	if one.feed.Resource().GVR.GroupResource() == v.index.settings.Own.Resource().GVR.GroupResource() {
 		return false // the object may be among them
@@ -220,7 +226,7 @@ func (v *View) affected(one *relation, changes *inbox.Related) bool {
 	})
 }
 
-// see returns what the relation selects.
+// see returns the selection of a relation.
 func (v *View) see(one *relation) *selection {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -246,8 +252,8 @@ func (v *View) seeLocked(one *relation) *selection {
 	return s
 }
 
-// chooseLocked asks the relation what it selects, and subscribes to that before anybody looks: what changes later
-// wakes the object then. The lock is held.
+// chooseLocked selects by a relation, and subscribes to the selection before anybody reads it. Later changes wake the
+// object then. The lock is held.
 func (v *View) chooseLocked(one *relation) *selection {
 	if s := v.selections[one.number]; s != nil {
 		return s

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cluster/backoff"
@@ -19,9 +20,9 @@ import (
 )
 
 const (
-	// askAgain is how long it is until a right that is missing is asked for again; it doubles each
-	// time. The bound is askMost, or a second for each namespace that lacks some where that is more,
-	// so that however many there are they cost a request a second; and never more than askLast.
+	// askAgain is the wait before a missing right is checked again; it doubles each time. Its bound is askMost, or a
+	// second for each namespace with a missing right if that is longer, and never more than askLast. So all checks
+	// together cost about a request a second.
 	askAgain = time.Second
 	askMost  = 10 * time.Second
 	askLast  = 5 * time.Minute
@@ -35,24 +36,26 @@ func (m missingVerbs) reads(namespace string) bool {
 	return !slices.Contains(m[namespace], "list") && !slices.Contains(m[namespace], "watch")
 }
 
-// access knows which of the rights are missing that the engine itself needs for a resource. The feed's own goroutine uses it, apart
-// from suspect and verbs.
+// access knows which of the rights that the engine itself needs for a resource are missing. Only the source's goroutine
+// uses it, apart from suspect and verbs.
 type access struct {
 	at        *Location
 	informers *informers
 	catalog   *discovery.Catalog
 	log       logr.Logger
-	// wake gets a signal when a missing right is to be checked again.
+	// wake gets a signal when a missing right has to be checked again.
 	wake chan<- struct{}
-	// verbs are those that the engine itself uses on the resource; see [Source.Verbs].
+	// verbs are the verbs that the engine itself uses on the resource; see [Source.Verbs].
 	verbs []string
+	// object is the name of the only object that the source watches; empty for all.
+	object string
 	// foreseen is an answer for the first check; nil later.
 	foreseen *foresight
 	// lacking has the missing rights by namespace.
 	lacking map[string]lack
 
 	mu sync.Mutex
-	// suspects are namespaces where a request was refused.
+	// suspects are namespaces where a request was rejected.
 	suspects map[string]suspicion
 }
 
@@ -63,7 +66,7 @@ type lack struct {
 	wait  time.Duration
 }
 
-// suspicion follows from a refused request: a right may be missing.
+// suspicion follows from a rejected request: a right may be missing.
 type suspicion struct {
 	// open is true until the rights are checked. asked is the time of the last check.
 	open  bool
@@ -73,19 +76,19 @@ type suspicion struct {
 func newAccess(at *Location, in *informers, from *discovery.Catalog, s Settings, wake chan<- struct{}) *access {
 	needed := []string{"list", "watch"}
 	if s.Patches || s.Gets || s.Source.Profile == dsl.CacheLive {
-		needed = append(needed, "get") // after a conflict, to confirm deletions, and for each pass with cache live
+		needed = append(needed, "get") // after a conflict, to confirm deletions, and for each reconcile with cache live
 	}
 	if s.Patches {
 		needed = append(needed, "patch")
 	}
 	return &access{
-		at: at, informers: in, catalog: from, log: s.Log, wake: wake, verbs: needed,
+		at: at, informers: in, catalog: from, log: s.Log, wake: wake, verbs: needed, object: s.Object,
 		lacking: map[string]lack{}, suspects: map[string]suspicion{},
 	}
 }
 
-// check returns the missing verbs. It checks namespaces that were not checked, those where a request was refused, and, with
-// back-off, those with a missing verb. It does not check other namespaces again.
+// check returns the missing verbs. It checks new namespaces, namespaces where a request was rejected and, with back-off,
+// namespaces with a missing verb. It does not check other namespaces again.
 func (a *access) check(ctx context.Context, namespaces []string) (missingVerbs, error) {
 	maps.DeleteFunc(a.lacking, func(ns string, _ lack) bool { return !slices.Contains(namespaces, ns) })
 	out := missingVerbs{}
@@ -100,7 +103,7 @@ func (a *access) check(ctx context.Context, namespaces []string) (missingVerbs, 
 			var err error
 			if missing, err = a.enter(ns, now, answer); err != nil {
 				fault = err
-				continue // this namespace alone is not known
+				continue // only this namespace is unknown
 			}
 		}
 		if len(missing) > 0 {
@@ -113,23 +116,23 @@ func (a *access) check(ctx context.Context, namespaces []string) (missingVerbs, 
 	return out, nil
 }
 
-// due reports whether the rights in a namespace are to be asked for.
+// due reports whether the rights in a namespace have to be checked.
 func (a *access) due(ns string, now time.Time) bool {
 	known := a.lacking[ns]
 	return !now.Before(known.again) && (known.verbs != nil || !a.unsuspected(ns))
 }
 
-// answer says which verbs are missing in a namespace, or why that could not be asked.
+// answer has the missing verbs in a namespace, or the error of the check.
 type answer struct {
 	missing []string
 	err     error
 }
 
-// asksAtOnce bounds the namespaces whose rights are asked for at the same time.
+// asksAtOnce bounds the namespaces whose rights are checked at the same time.
 const asksAtOnce = 8
 
-// askAll asks for the rights in namespaces. If the account has them in the whole cluster, one question answers for all namespaces
-// about which nothing was asked so far.
+// askAll checks the rights in namespaces. If the account has them in the whole cluster, one request answers for all
+// namespaces that were not checked so far.
 func (a *access) askAll(ctx context.Context, namespaces []string) map[string]answer {
 	out := make(map[string]answer, len(namespaces))
 	unasked := func(ns string) bool { return a.lacking[ns].verbs == nil && a.informers.newest(ns) == nil }
@@ -160,7 +163,7 @@ func (a *access) askAll(ctx context.Context, namespaces []string) map[string]ans
 	return out
 }
 
-// enter notes which verbs are missing in one namespace, and returns them.
+// enter records the answer for one namespace, and returns its missing verbs.
 func (a *access) enter(ns string, now time.Time, said answer) ([]string, error) {
 	known := a.lacking[ns]
 	lacks := known.verbs != nil
@@ -185,7 +188,7 @@ func (a *access) enter(ns string, now time.Time, said answer) ([]string, error) 
 	return missing, nil
 }
 
-// ask checks the verbs in a namespace. If some were missing, it checks the first of them alone, until that is granted.
+// ask checks the verbs in a namespace. If some were missing, it checks only the first of them until that is granted.
 func (a *access) ask(ctx context.Context, ns string, known []string) ([]string, error) {
 	a.mu.Lock()
 	if a.suspects[ns].open {
@@ -193,7 +196,7 @@ func (a *access) ask(ctx context.Context, ns string, known []string) ([]string, 
 	}
 	a.mu.Unlock()
 	if len(known) > 0 && slices.Contains(a.verbs, known[0]) {
-		still, err := a.catalog.Access(ctx, a.at.Resource().GVR, ns, known[0])
+		still, err := a.catalog.Access(ctx, a.at.Resource().GVR, a.objects(ns), known[0])
 		if err != nil || len(still) > 0 {
 			return known, err
 		}
@@ -201,7 +204,12 @@ func (a *access) ask(ctx context.Context, ns string, known []string) ([]string, 
 	return a.missing(ctx, ns)
 }
 
-// unsuspected reports whether the namespace has an informer, and no request was refused since the last check.
+// objects returns the objects of a namespace that the rights are about.
+func (a *access) objects(namespace string) cache.ObjectName {
+	return cache.ObjectName{Namespace: namespace, Name: a.object}
+}
+
+// unsuspected reports whether the namespace has an informer, and no request was rejected since the last check.
 func (a *access) unsuspected(namespace string) bool {
 	if h := a.informers.newest(namespace); h == nil || apierrors.IsForbidden(h.State().Fault) {
 		return false
@@ -211,8 +219,8 @@ func (a *access) unsuspected(namespace string) bool {
 	return !a.suspects[namespace].open
 }
 
-// suspect notes that a request in a watched namespace was refused, and reports whether the rights are to be checked for that. After
-// a check, refusals cause no other one for a moment.
+// suspect records that a request in a watched namespace was rejected. It reports whether the rights have to be checked
+// for that. After a check, rejections cause no other one for a moment.
 func (a *access) suspect(namespace string) (check bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

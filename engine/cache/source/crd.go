@@ -18,22 +18,24 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/notfound"
 )
 
-// definition knows whether a resource has a CRD, and whether that was deleted. The feed's own goroutine uses it, apart from seen.
+// definition knows whether a resource has a CRD, and whether the CRD was deleted. Only the source's goroutine uses it,
+// apart from seen.
 type definition struct {
 	of       *Location
 	metadata metadata.Interface
-	// bereft is true when the CRD was deleted and the resource was not listed since; the server may serve it for a while.
+	// bereft is true if the CRD was deleted and the resource has not been listed since. The server may serve it for a
+	// while.
 	bereft bool
 
 	mu sync.Mutex
-	// there: the resource has a CRD. known: whether it has is known, or cannot be.
+	// there is true if the resource has a CRD. Known is true if that is known, or cannot be found out.
 	there, known bool
-	// deleted is true from a deletion of the CRD until the next step. Changed is true after an event for which the feed may
-	// wait.
+	// deleted is true from a deletion of the CRD until the next step. Changed is true after an event that the source may
+	// wait for.
 	deleted, changed bool
 }
 
-// name is the name that the resource's CRD has, if it has one. For a kind that was never served it is a guess.
+// name returns the name of the resource's CRD, if it has one. For a kind that was never served it is a guess.
 func (d *definition) name() string {
 	switch now := d.of.now(); {
 	case now.known:
@@ -45,7 +47,7 @@ func (d *definition) name() string {
 	return schema.GroupResource{Group: d.of.name.Group, Resource: d.of.name.Resource}.String()
 }
 
-// seen takes an event of any CRD.
+// seen handles an event of any CRD.
 func (d *definition) seen(ev watch.Event) {
 	if ev.Key.Name != d.name() {
 		return
@@ -102,9 +104,9 @@ func (d *definition) find(ctx context.Context) {
 	d.there, d.known = there, err == nil || apierrors.IsForbidden(err)
 }
 
-// extinct reports whether the resource is gone with all its objects, because its CRD is gone, and whether the CRD is there. The API
-// server removes a CRD only after its last object. A resource without a CRD, as of an aggregated API, never counts as gone while
-// it is watched.
+// extinct reports whether the resource is gone with all its objects, because its CRD is gone, and whether the CRD
+// exists. The API server removes a CRD only after its last object. A resource without a CRD, such as one of an
+// aggregated API, never counts as gone while it is watched.
 func (d *definition) extinct(ctx context.Context, watched bool) (extinct, there bool) {
 	if had, _ := d.now(); watched && !had && !d.bereft {
 		return false, false

@@ -22,21 +22,21 @@ import (
 
 // FactorySettings configure a factory. The log is optional.
 type FactorySettings struct {
-	// Cluster is what the feeds share. The factory fills in Scope and CRDs.
+	// Cluster has the dependencies that the sources share. The factory fills in Scope and CRDs.
 	Cluster Cluster
-	// Form has what all caches hold: the field managers, and the annotations that go with them.
+	// Form has the settings of all caches: the field managers, and their annotations.
 	Form cached.Form
-	// Log is that of the feeds of namespaces and CRDs.
+	// Log is the log of the sources of namespaces and CRDs.
 	Log logr.Logger
-	// Scope is that of the operator.
+	// Scope is the scope of the operator.
 	Scope dsl.Scope
-	// Owner runs the other feeds of the operator.
+	// Owner runs the other sources of the operator.
 	Owner Owner
 }
 
-// Owner runs the feeds of an operator. Its methods must be quick.
+// Owner runs the sources of an operator. Its methods must be quick.
 type Owner interface {
-	// Feeds returns the feeds that the owner runs.
+	// Feeds returns the sources that the owner runs.
 	Feeds() []*Source
 	// ScopeChanged is called when the namespaces of the scope have changed.
 	ScopeChanged()
@@ -44,21 +44,21 @@ type Owner interface {
 	CRDSeen(watch.Event)
 }
 
-// Factory makes the feeds. Its methods may be called at any time by any number of goroutines.
+// Factory creates the sources. Its methods may be called at any time by any number of goroutines.
 type Factory struct {
 	settings FactorySettings
 	scope    *Scope
-	// namespaces is nil where the scope is not live.
+	// namespaces is nil if the scope is not live.
 	namespaces, crds *Source
 	needCRDs         chan struct{}
 	lent             atomic.Int32
 }
 
-// Lent bounds the feeds in one process that data ask for, and not the configuration.
+// Lent bounds the sources in one process that data ask for, and not the configuration.
 const Lent = 64
 
-// Borrow counts a feed that data ask for, as lines of the register do, and reports whether there may be one more. After
-// each that may be, Return must be called once, when the feed has ended.
+// Borrow counts a source that data ask for, such as lines of the register. It reports whether the source is allowed. If
+// it is, Return must be called once, when the source has ended.
 func (y *Factory) Borrow() bool {
 	if y.lent.Add(1) > Lent {
 		y.lent.Add(-1)
@@ -67,10 +67,10 @@ func (y *Factory) Borrow() bool {
 	return true
 }
 
-// Return says that a feed that Borrow counted has ended.
+// Return must be called when a source that Borrow counted has ended.
 func (y *Factory) Return() { y.lent.Add(-1) }
 
-// NewFactory returns a factory, whose own feeds do not run yet.
+// NewFactory returns a factory. Its own sources do not run yet.
 func NewFactory(s FactorySettings) *Factory {
 	y := &Factory{settings: s, needCRDs: make(chan struct{}, 1)}
 	namespaces := dsl.ResourceName{Resource: "namespaces", Version: "v1"}
@@ -87,13 +87,13 @@ func NewFactory(s FactorySettings) *Factory {
 	return y
 }
 
-// newOwn returns a feed of the factory itself: of metadata at most, cluster-wide.
+// newOwn returns a source of the factory itself: cluster-wide, and with no more than metadata.
 func (y *Factory) newOwn(held dsl.CacheProfile, s Settings) *Source {
 	s.Source.Profile = held
 	return y.newIn(NewScope(ScopeSettings{}), s)
 }
 
-// New returns a feed that is not running yet. It fills in what all caches hold.
+// New returns a source that is not running yet. It fills in the settings of all caches.
 func (y *Factory) New(s Settings) *Source { return y.newIn(y.scope, s) }
 
 func (y *Factory) newIn(scope *Scope, s Settings) *Source {
@@ -104,15 +104,16 @@ func (y *Factory) newIn(scope *Scope, s Settings) *Source {
 	return New(in, s)
 }
 
-// Namespaces returns the source of the metadata of all namespaces, which is that of the scope: who opens it shares its informer.
+// Namespaces returns the watch.Source of the metadata of all namespaces. The scope uses the same one, so both share an
+// informer.
 func (y *Factory) Namespaces() watch.Source {
 	form := y.settings.Form
 	form.Kind, form.Profile = "Namespace", dsl.CacheMetadata
 	return watch.Source{GVR: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Form: form.WithDefaults()}
 }
 
-// Run runs the factory's own feeds until ctx ends. Without the right to watch CRDs, feeds find one that comes by
-// looking again.
+// Run runs the factory's own sources until ctx ends. Without the right to watch CRDs, sources find a new CRD by looking
+// again.
 func (y *Factory) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -143,7 +144,7 @@ func (y *Factory) Settled(ctx context.Context) {
 	}
 }
 
-// All returns the feeds that run from the start.
+// All returns the sources that run from the start.
 func (y *Factory) All() []*Source {
 	if y.namespaces == nil {
 		return y.settings.Owner.Feeds()
@@ -157,7 +158,7 @@ func (y *Factory) nudge() {
 	}
 }
 
-// WatchChanged passes a change of the state of an informer on to the feeds of its resource.
+// WatchChanged reports a change of the state of an informer to the sources of its resource.
 func (y *Factory) WatchChanged(gvr schema.GroupVersionResource) {
 	for _, f := range append(y.All(), y.crds) {
 		f.WatchChanged(gvr)
@@ -179,7 +180,7 @@ func (y ofCRDs) OnEvent(ev watch.Event) {
 // Grant does nothing: no request waits for CRDs.
 func (ofCRDs) Grant() {}
 
-// ofNamespaces handles the events of namespaces, and follows the steps of their feed.
+// ofNamespaces handles the events of namespaces, and follows the steps of their source.
 type ofNamespaces struct{ *Factory }
 
 // OnEvent implements [Handler].
@@ -238,8 +239,8 @@ func (y *Factory) NamespaceGone(ctx context.Context, name string) (bool, error) 
 	return false, nil
 }
 
-// Extinct reports whether a kind that the API server does not serve is gone with its objects, because no CRD can be its CRD. Doubt
-// is the reason why that is not certain; it is nil while the CRDs are being listed.
+// Extinct reports whether a kind that the API server does not serve is gone with its objects, because no CRD may define
+// it. Doubt is the reason why that is not certain; it is nil while the CRDs are being listed.
 func (y *Factory) Extinct(ctx context.Context, kind schema.GroupKind) (extinct bool, doubt error) {
 	y.WantCRDs()
 	if err := y.crds.Complete(); err != nil || y.crds.Behind() {
@@ -253,7 +254,7 @@ func (y *Factory) Extinct(ctx context.Context, kind schema.GroupKind) (extinct b
 		if group != kind.Group {
 			continue
 		}
-		// The name does not show the kind. If the resource is served, the CRD is that of another kind.
+		// The name does not show the kind. If the resource is served, the CRD defines another kind.
 		if _, err := y.settings.Cluster.Catalog.Resolve(ctx, dsl.ResourceName{Resource: plural, Group: group}); err != nil {
 			return false, fmt.Errorf("its CRD %s is there", crd.GetName())
 		}
@@ -261,7 +262,7 @@ func (y *Factory) Extinct(ctx context.Context, kind schema.GroupKind) (extinct b
 	return true, nil
 }
 
-// Whole returns a feed whose cache has all objects of the resource in the namespace, with all fields; or nil.
+// Whole returns a source whose cache has all objects of the resource in the namespace, with all fields; or nil.
 func (y *Factory) Whole(gvr schema.GroupVersionResource, namespace string) *Source {
 	for _, f := range y.All() {
 		if f.Whole(gvr, namespace) {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// foresight has an answer about the rights for a resource from before it is known whether the server serves it. Discovery and
-// rights take one round trip so, and not two.
+// foresight is a check of the rights for a resource that begins before discovery has ended. Discovery and rights take
+// one round trip then, and not two.
 type foresight struct {
 	of        schema.GroupVersionResource
 	namespace string
@@ -22,9 +22,9 @@ type foresight struct {
 	answer answer
 }
 
-// foresee begins to ask for the rights for the declared resource, in the only namespace of the scope, or in all at once. A kind and a
-// name without a version say too little for that. The caller must call end.
-func (a *access) foresee(ctx context.Context, scope *Scope) (end func()) {
+// foresee begins to check the rights for the declared resource, in the only namespace of the scope, or in all at once. A
+// declaration by kind, or without a version, is not enough for that. The caller must call end.
+func (a *access) foresee(ctx context.Context, scope extent) (end func()) {
 	name := a.at.name
 	if a.at.ByKind() || name.Version == "" {
 		return func() {}
@@ -40,7 +40,7 @@ func (a *access) foresee(ctx context.Context, scope *Scope) (end func()) {
 	verbs := a.verbs
 	go func() {
 		defer close(f.done)
-		f.answer.missing, f.answer.err = a.catalog.Access(ctx, f.of, f.namespace, verbs...)
+		f.answer.missing, f.answer.err = a.catalog.Access(ctx, f.of, a.objects(f.namespace), verbs...)
 	}()
 	a.foreseen = f
 	return func() {
@@ -49,10 +49,10 @@ func (a *access) foresee(ctx context.Context, scope *Scope) (end func()) {
 	}
 }
 
-// about reports whether the question was about a namespace.
+// about reports whether the check is for a namespace.
 func (f *foresight) about(namespace string) bool { return f != nil && f.namespace == namespace }
 
-// missing returns the missing verbs in a namespace. It asks, unless that was done ahead.
+// missing returns the missing verbs in a namespace. It sends a request, unless foresee has done so.
 func (a *access) missing(ctx context.Context, namespace string) ([]string, error) {
 	gvr, verbs := a.at.Resource().GVR, a.verbs
 	if f := a.foreseen; f.about(namespace) && f.of == gvr && time.Since(f.asked) < askMost {
@@ -65,5 +65,5 @@ func (a *access) missing(ctx context.Context, namespace string) ([]string, error
 			return slices.DeleteFunc(slices.Clone(f.answer.missing), func(verb string) bool { return !slices.Contains(verbs, verb) }), nil
 		}
 	}
-	return a.catalog.Access(ctx, gvr, namespace, verbs...)
+	return a.catalog.Access(ctx, gvr, a.objects(namespace), verbs...)
 }

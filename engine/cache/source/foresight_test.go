@@ -37,7 +37,7 @@ func TestAnAnswerFromBeforeDiscoveryServesTheFirstCheck(t *testing.T) {
 				if a.at.name, err = dsl.ParseResourceName(test.declared); err != nil {
 					t.Fatal(err)
 				}
-				defer a.foresee(t.Context(), NewScope(ScopeSettings{}))()
+				defer a.foresee(t.Context(), extent{Scope: NewScope(ScopeSettings{})})()
 				<-time.After(test.after)
 				synctest.Wait()
 				step := func(want missingVerbs, asked int) {

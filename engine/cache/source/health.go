@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
-// Phase is the state of a feed, in words for people.
+// Phase is the state of a source, in words for people.
 type Phase string
 
 // The phases.
@@ -30,63 +30,63 @@ const (
 	Running Phase = "running"
 )
 
-// State is the state of a feed, as a whole or in one namespace.
+// State is the state of a source, as a whole or in one namespace.
 type State struct {
 	Phase Phase
 	// Text is the reason, for people. May be empty.
 	Text string
 	// Missing are the missing verbs, if they are the reason.
 	Missing []string
-	// Logged is true if the log has the reason already, as that the server is away. NotFound is true for a 404, which follows
-	// from a resource that is not served and needs no line of its own.
+	// Logged is true if the log has the reason already, for example that the server is away. NotFound is true for a 404,
+	// which follows from a resource that is not served and needs no line of its own.
 	Logged, NotFound bool
 }
 
-// Status is the status of a feed, for people.
+// Status is the status of a source, for people.
 type Status struct {
 	Phase Phase
-	// Message is the reason. Empty while the feed runs.
+	// Message is the reason. Empty while the source runs.
 	Message string
-	// Warning has the problems in some namespaces while the feed runs. May be empty.
+	// Warning has the problems in some namespaces while the source runs. May be empty.
 	Warning string
 }
 
-// Well reports whether the feed runs, in every namespace.
+// Well reports whether the source runs, in every namespace.
 func (s Status) Well() bool { return s.Phase == Running && s.Warning == "" }
 
-// Health keeps the state of one feed. Its methods may be called by any number of goroutines.
+// Health keeps the state of one source. Its methods may be called by any number of goroutines.
 type Health struct {
 	log     logr.Logger
 	settled chan struct{}
 
 	mu    sync.Mutex
 	state State
-	// degraded is the time for which the feed is degraded, nil when it is not.
+	// degraded describes the time for which the source is degraded; nil if it is not.
 	degraded *degradation
 	problems Problems
-	// warning is the text of the problems while the feed runs. Warned is true when the log has it.
+	// warning is the text of the problems while the source runs. Warned is true when the log has it.
 	warning string
 	warned  bool
 	// recovered are namespaces whose problem is over, and whose objects are not listed yet.
 	recovered map[string]bool
 }
 
-// newHealth returns the health of a feed that is starting.
+// newHealth returns the health of a source that is starting.
 func newHealth(log logr.Logger) *Health {
 	return &Health{log: log, settled: make(chan struct{}), state: State{Phase: Starting}, recovered: map[string]bool{}}
 }
 
-// Settled is closed when the feed runs for the first time, or its first fault is known.
+// Settled is closed when the source runs for the first time, or its first fault is known.
 func (h *Health) Settled() <-chan struct{} { return h.settled }
 
-// Status returns the status of the feed.
+// Status returns the status of the source.
 func (h *Health) Status() Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return Status{h.state.Phase, h.state.Text, h.warning}
 }
 
-// In returns the state of the feed in a namespace with a problem, or else the state as a whole.
+// In returns the state of the source in a namespace with a problem, or else the state as a whole.
 func (h *Health) In(namespace string) State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,7 +111,7 @@ func (h *Health) Missing() map[string]int {
 	return out
 }
 
-// Set sets the state of the feed as a whole. Failures is the number of failures of its informers so far.
+// Set sets the state of the source as a whole. Failures is the number of failures of its informers so far.
 func (h *Health) Set(now State, failures int) {
 	h.mu.Lock()
 	was := h.degraded
@@ -130,7 +130,7 @@ func (h *Health) Set(now State, failures int) {
 	}
 }
 
-// Survey sets the state of the feed as a whole and in its namespaces; listing are the namespaces whose first listing is not
+// Survey sets the state of the source as a whole and in its namespaces; listing are the namespaces whose first listing is not
 // complete. It reports whether the objects of a namespace whose problem is over are listed now.
 func (h *Health) Survey(now State, failures int, all Problems, listing []string) (recovered bool) {
 	if now.Phase != Starting && now.Phase != Running {
@@ -159,7 +159,7 @@ func (h *Health) Survey(now State, failures int, all Problems, listing []string)
 	return recovered
 }
 
-// warn records the problems in some namespaces while the feed runs. It logs a change unless the log has the reason already.
+// warn records the problems in some namespaces while the source runs. It logs a change unless the log has the reason already.
 func (h *Health) warn(all Problems) {
 	text, logged := all.String(), all.logged()
 	h.mu.Lock()
@@ -177,19 +177,19 @@ func (h *Health) warn(all Problems) {
 	}
 }
 
-// degradation is a time for which a feed is degraded. The log has a line for its beginning and one for its end, unless the log has
-// the reason already. Further failures are counted, and logged if they are of another kind.
+// degradation is a time for which a source is degraded. The log has a line for its beginning and one for its end, unless
+// it has the reason already. Further failures are counted, and logged if they are of another kind.
 type degradation struct {
 	begun time.Time
 	// last is the last state other than Starting.
 	last State
-	// before is how often the feed's informers had failed when it began.
+	// before is how often the source's informers had failed when it began.
 	before int
 	// logged is true when the log has its beginning.
 	logged bool
 }
 
-// next returns the degradation in another state, nil when it is over. A nil degradation has not begun.
+// next returns the degradation in another state; nil if it is over. A nil degradation has not begun.
 func (d *degradation) next(now State, failures int) *degradation {
 	switch {
 	case now.Phase == Running:
@@ -205,7 +205,7 @@ func (d *degradation) next(now State, failures int) *degradation {
 // implies reports whether the logged state implies another one.
 func (d *degradation) implies(now State) bool {
 	if d.last.Phase == Unserved && now.NotFound {
-		return true // as of a CRD that comes back
+		return true // such as for a CRD that comes back
 	}
 	return d.last.Phase == now.Phase && (now.Phase == Faulty || d.last.Text == now.Text)
 }
@@ -218,7 +218,7 @@ func (h *Health) say(now State, was *degradation, failures int) {
 		h.log.V(1).Info("resource is watched")
 	case now.Phase == Running:
 		values := []any{"lasted", time.Since(was.begun).Round(time.Second).String()}
-		if failures > was.before { // it may not even have been tried
+		if failures > was.before { // it may not have been tried at all
 			values = append(values, "failed", failures-was.before)
 		}
 		h.log.Info("resource is watched again", values...)

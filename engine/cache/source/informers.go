@@ -17,8 +17,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
 )
 
-// informers has one informer for each namespace, and a second one while the resource is going over to another version. The feed's own
-// goroutine opens and closes them.
+// informers has one informer for each namespace, and a second one while the resource switches to another version. Only
+// the source's goroutine opens and closes them.
 type informers struct {
 	at      *Location
 	watches *watch.Set
@@ -27,7 +27,7 @@ type informers struct {
 
 	mu sync.Mutex
 	by map[string]*informer
-	// next is the version that the feed switches to, or nil. Only the feed's own goroutine sets it.
+	// next is the version that the source switches to, or nil. Only the source's goroutine sets it.
 	next *successor
 }
 
@@ -37,14 +37,14 @@ type informer struct {
 	ledger *ledger
 }
 
-// successor is the version that a feed switches to when its resource is served in another version only. It has
-// the informers of the namespaces that have not switched yet.
+// successor is the version that a source switches to, if its resource is served only in another version. It has the
+// informers of the namespaces that have not switched yet.
 type successor struct {
 	served discovery.Resource
 	by     map[string]*informer
 }
 
-// open opens informers for those of the namespaces that may be listed and watched, and closes the others.
+// open opens informers for the namespaces that may be listed and watched, and closes the others.
 func (c *informers) open(ctx context.Context, namespaces []string, missing missingVerbs) error {
 	for _, ns := range c.opened() {
 		if !slices.Contains(namespaces, ns) {
@@ -80,7 +80,7 @@ func (c *informers) start(ctx context.Context, served discovery.Resource, namesp
 	return &informer{h, l}, nil
 }
 
-// close closes the namespace's informer, which it returns, and that of a successor.
+// close closes the namespace's informer, which it returns, and the successor's.
 func (c *informers) close(namespace string) *informer {
 	c.mu.Lock()
 	closed := c.by[namespace]
@@ -98,14 +98,14 @@ func (c *informers) close(namespace string) *informer {
 	return closed
 }
 
-// opened are the namespaces that have an informer, sorted.
+// opened returns the namespaces that have an informer, sorted.
 func (c *informers) opened() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.by))
 }
 
-// of returns the informer with the namespace's objects, or nil. It may be that of all namespaces.
+// of returns the informer with the namespace's objects, or nil. It may be the informer of all namespaces.
 func (c *informers) of(namespace string) *informer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +115,7 @@ func (c *informers) of(namespace string) *informer {
 	return c.by[namespace]
 }
 
-// all are the handles of the informers, in no order.
+// all returns the handles of the informers, in no order.
 func (c *informers) all() []*watch.Handle {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,8 +126,8 @@ func (c *informers) all() []*watch.Handle {
 	return out
 }
 
-// covers returns the namespace of the informer with a namespace's objects, which is empty for that of all namespaces; false without
-// one.
+// covers returns the namespace of the informer with a namespace's objects. It is empty for the informer of all
+// namespaces. Watched is false without an informer.
 func (c *informers) covers(namespace string) (of string, watched bool) {
 	i := c.of(namespace)
 	if i == nil {
@@ -136,8 +136,8 @@ func (c *informers) covers(namespace string) (of string, watched bool) {
 	return i.Source().Namespace, true
 }
 
-// newest returns the namespace's informer that lists the version that is served now, or nil. Until that has listed, the cache of
-// another one is read.
+// newest returns the namespace's informer for the version that is served now, or nil. Until it has listed, the cache of
+// another informer is read.
 func (c *informers) newest(namespace string) *watch.Handle {
 	now := c.at.Resource().GVR
 	c.mu.Lock()
@@ -168,7 +168,7 @@ func (c *informers) delivered(ctx context.Context) bool {
 	})
 }
 
-// failures counts those of the informers.
+// failures returns the number of failures of the informers.
 func (c *informers) failures() (n int) {
 	for _, h := range c.all() {
 		n += h.State().Failures
@@ -176,19 +176,19 @@ func (c *informers) failures() (n int) {
 	return n
 }
 
-// trailing returns the namespaces whose informers are of another version than the one that is served.
+// trailing returns the namespaces whose informers have another version than the served one.
 func (c *informers) trailing(served discovery.Resource) []string {
 	return slices.DeleteFunc(c.opened(), func(ns string) bool { return c.of(ns).Source().GVR == served.GVR })
 }
 
-// awaits reports whether the feed switches to this resource.
+// awaits reports whether the source switches to this resource.
 func (c *informers) awaits(gvr schema.GroupVersionResource) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.next != nil && c.next.served.GVR == gvr
 }
 
-// succession returns the successor for a version that is served. It makes the successor if need be.
+// succession returns the successor for a served version, and creates it if there is none.
 func (c *informers) succession(served discovery.Resource) *successor {
 	c.abandon(served.GVR)
 	c.mu.Lock()
@@ -199,7 +199,7 @@ func (c *informers) succession(served discovery.Resource) *successor {
 	return c.next
 }
 
-// abandon closes a successor that is not of the version that is served.
+// abandon closes a successor of another version than the served one.
 func (c *informers) abandon(served schema.GroupVersionResource) {
 	c.mu.Lock()
 	next := c.next
@@ -214,7 +214,7 @@ func (c *informers) abandon(served schema.GroupVersionResource) {
 	}
 }
 
-// join returns the successor's informer of a namespace, opening it.
+// join returns the successor's informer of a namespace, and opens it if there is none.
 func (c *informers) join(ctx context.Context, next *successor, namespace string) (*informer, error) {
 	if opened := next.by[namespace]; opened != nil {
 		return opened, nil
@@ -229,7 +229,7 @@ func (c *informers) join(ctx context.Context, next *successor, namespace string)
 	return opened, nil
 }
 
-// swap puts the successor's informers of these namespaces in the place of the earlier ones, and delivers the changes between the two.
+// swap replaces the informers of these namespaces by the successor's, and delivers the changes between the two.
 func (c *informers) swap(next *successor, namespaces []string) {
 	for _, ns := range namespaces {
 		c.mu.Lock()

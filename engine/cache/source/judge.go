@@ -12,18 +12,18 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
 )
 
-// survey is the state of a feed's informers.
+// survey is the state of a source's informers.
 type survey struct {
 	problems Problems
-	// well is the number of namespaces where nothing is wrong; listing are those that are not listed yet.
+	// well is the number of namespaces without a problem. Listing are the namespaces that are not listed yet.
 	well    int
 	listing []string
-	// refused: an informer was refused what the account may do now; it will ask again.
+	// refused is true if an informer was rejected for a right that the account has now. The informer will ask again.
 	refused bool
 }
 
-// judge sets the state of the feed by its informers. The feed is degraded when it works in no namespace. Problems in some
-// namespaces are a warning, because users without rights may create them.
+// judge sets the state of the source by its informers. The source is degraded if it works in no namespace. Problems in
+// some namespaces are a warning, because users without rights may create them.
 func (r *runner) judge(ctx context.Context, missing missingVerbs) (again bool) {
 	seen := r.survey(ctx, missing)
 	if ctx.Err() != nil {
@@ -39,12 +39,12 @@ func (r *runner) judge(ctx context.Context, missing missingVerbs) (again bool) {
 	return again || len(seen.problems) > 0
 }
 
-// survey looks at the informers. For those that are well it waits a moment, until the last callback of
-// the first listing has returned.
+// survey inspects the informers. For an informer without a problem it waits a moment, until the last callback of the
+// first listing has returned.
 func (r *runner) survey(ctx context.Context, missing missingVerbs) survey {
 	out := survey{problems: Problems{}}
 	for ns, verbs := range missing {
-		out.problems.Lack(ns, verbs, r.cluster.Outages.Away()) // a server that has just come back refuses for a moment what it will allow
+		out.problems.Lack(ns, verbs, r.cluster.Outages.Away()) // a server that has just come back rejects requests that it will soon allow
 	}
 	for _, ns := range r.informers.opened() {
 		h := r.informers.newest(ns)
@@ -65,7 +65,7 @@ func (r *runner) survey(ctx context.Context, missing missingVerbs) survey {
 	return out
 }
 
-// outcome returns the state of a feed after a survey. Lacking is true when a right is missing.
+// outcome returns the state of a source after a survey. Lacking is true when a right is missing.
 func (s survey) outcome(before Phase, lacking bool) State {
 	switch {
 	case len(s.listing) > 0 && (s.well == 0 || before != Running):
@@ -84,12 +84,12 @@ func (r *runner) faulty(err error) State {
 	return State{Phase: Faulty, Text: err.Error(), Logged: logged, NotFound: apierrors.IsNotFound(err)}
 }
 
-// fail sets the state of a feed that an error stops. It ignores the cancellation of the feed.
+// fail sets the state of a source that an error stops. It ignores the cancellation of the source.
 func (r *runner) fail(err error) {
 	if !errors.Is(err, context.Canceled) {
 		r.set(r.faulty(err))
 	}
 }
 
-// set sets the state of the feed as a whole.
+// set sets the state of the source as a whole.
 func (r *runner) set(now State) { r.health.Set(now, r.informers.failures()) }

@@ -23,9 +23,9 @@ type ledger struct {
 	// silent is true while events are recorded and not delivered; see follow. The delivery guards it.
 	silent bool
 
-	// mu guards what follows. It is not held while the handler runs.
+	// mu guards the fields below. It is not held while the handler runs.
 	mu sync.Mutex
-	// present has one object of a name at most: a deletion comes before the next object of the name.
+	// present has at most one object of a name: a deletion comes before the next object of the name.
 	present map[cache.ObjectName]*cached.Object
 	// current is the object whose event is being delivered; empty once the handler has found whom it concerns.
 	current cache.ObjectName
@@ -58,7 +58,7 @@ func (l *ledger) deliver(ev watch.Event) {
 	l.found(ev.Key)
 }
 
-// found says that the handler has found whom an event of an object concerns.
+// found records that the handler has found whom an event of an object concerns.
 func (l *ledger) found(key cache.ObjectName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
 )
 
-// Location says where the API server serves a resource: under which name, and in which version. Its methods may be called by any
+// Location has the name and the version under which the API server serves a resource. Its methods may be called by any
 // number of goroutines.
 type Location struct {
 	name dsl.ResourceName
@@ -27,11 +27,11 @@ type Location struct {
 
 // place has the facts of a location at one time.
 type place struct {
-	// served is the resource that the API server serves under the name. Known is true while it does, as far as the feed
+	// served is the resource that the API server serves under the name. Known is true while it does, as far as the source
 	// knows.
 	served discovery.Resource
 	known  bool
-	// absent: there is no CRD, and so there are no objects.
+	// absent is true if there is no CRD, so there are no objects.
 	absent bool
 }
 
@@ -48,7 +48,7 @@ func (l *Location) found(served discovery.Resource) {
 	l.place = place{served: served, known: true}
 }
 
-// end records that the resource is gone. Resource goes on to return what was served.
+// end records that the resource is gone. Resource still returns the last served one.
 func (l *Location) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,13 +62,13 @@ func (l *Location) unserved(absent bool) {
 	l.place.absent = absent
 }
 
-// Name is the resource as it was declared, or as it is called for people where a kind was.
+// Name returns the resource as it was declared. If a kind was declared, it returns a name for people.
 func (l *Location) Name() dsl.ResourceName { return l.name }
 
 // ByKind reports whether a kind was declared, and not a name.
 func (l *Location) ByKind() bool { return !l.kind.Empty() }
 
-// OfKind is the kind that was declared, empty where a name was.
+// OfKind returns the declared kind; empty if a name was declared.
 func (l *Location) OfKind() schema.GroupKind { return l.kind.GroupKind() }
 
 // Is reports whether the resource has this name, in its declaration or on the API server.
@@ -79,11 +79,11 @@ func (l *Location) Is(name dsl.ResourceName) bool {
 		(name.Version == "" || name.Version == served.Version)
 }
 
-// Known reports whether the API server serves the resource, as far as the feed knows.
+// Known reports whether the API server serves the resource, as far as the source knows.
 func (l *Location) Known() bool { return l.now().known }
 
-// Resource is the resource that the API server serves under the name. It is the zero value before that is known, and stays
-// as it was when the resource is not served any more.
+// Resource returns the resource that the API server serves under the name. It is the zero value before that is known. If
+// the resource is no longer served, it is the last served one.
 func (l *Location) Resource() discovery.Resource { return l.now().served }
 
 // Serves reports whether the API server serves this resource under the name.
@@ -95,7 +95,7 @@ func (l *Location) Serves(gvr schema.GroupVersionResource) bool {
 // Absent reports whether the resource is known to be gone, or not to have come yet.
 func (l *Location) Absent() bool { return l.now().absent }
 
-// Blank returns an object with nothing but the kind.
+// Blank returns an object that has only its apiVersion and kind.
 func (l *Location) Blank() *unstructured.Unstructured {
 	served := l.Resource()
 	o := &unstructured.Unstructured{Object: map[string]any{}}
@@ -103,7 +103,7 @@ func (l *Location) Blank() *unstructured.Unstructured {
 	return o
 }
 
-// Tree returns a copy of an object of the cache, with the fields that the cache holds: at least kind, name, UID and version.
+// Tree returns a copy of a cached object, with the fields that the cache holds: at least kind, name, UID and version.
 func (l *Location) Tree(o *cached.Object) *unstructured.Unstructured {
 	if t := o.Tree(); t != nil {
 		return t
@@ -116,7 +116,7 @@ func (l *Location) Tree(o *cached.Object) *unstructured.Unstructured {
 	return t
 }
 
-// locator asks the catalog where a resource is served. The feed's own goroutine uses it.
+// locator asks the catalog where a resource is served. The source's own goroutine uses it.
 type locator struct {
 	at      *Location
 	catalog *discovery.Catalog
@@ -131,12 +131,12 @@ func (l *locator) find(ctx context.Context) error {
 	return err
 }
 
-// look asks for the resource as it was declared.
+// look resolves the resource as it was declared.
 func (l *locator) look(ctx context.Context) (discovery.Resource, error) {
 	return l.resolve(ctx, l.at.name, l.at.kind)
 }
 
-// resolve asks for a name, or for a kind where there is one.
+// resolve resolves a name, or a kind if there is one.
 func (l *locator) resolve(ctx context.Context, name dsl.ResourceName, kind schema.GroupVersionKind) (discovery.Resource, error) {
 	if !kind.Empty() {
 		served, err := l.catalog.KindOf(ctx, kind)
@@ -148,14 +148,13 @@ func (l *locator) resolve(ctx context.Context, name dsl.ResourceName, kind schem
 	return l.catalog.Resolve(ctx, name)
 }
 
-// elsewhere returns another version in which the API server has the declared resource, empty when it
-// does not have it at all.
+// elsewhere returns another version in which the API server has the declared resource; empty if there is none.
 func (l *locator) elsewhere(ctx context.Context) string {
 	name, kind := l.at.name, l.at.kind
 	name.Version, kind.Version = "", ""
 	served, err := l.resolve(ctx, name, kind)
 	if err != nil || served.GVR.Version == l.at.name.Version || served.GVR.Version == l.at.kind.Version {
-		return "" // the second one is there since the first question was asked; the next look finds it
+		return "" // the resource has come since the first request; the next look finds it
 	}
 	return served.GVR.Version
 }

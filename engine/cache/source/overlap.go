@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// ScopesOverlap reports whether two scopes may have a namespace in common. Two that both have globs may, unless no labels
+// ScopesOverlap reports whether two scopes may have a namespace in common. Two scopes with globs may, unless no labels
 // match the selectors of both.
 func ScopesOverlap(a, b dsl.Scope) bool {
 	if exclusive(a.NamespaceSelector, b.NamespaceSelector) {
@@ -37,7 +37,7 @@ func exclusive(a, b string) bool {
 	})
 }
 
-// requirements are those of a selector; none of one that is invalid.
+// requirements returns the requirements of a selector; none if it is invalid.
 func requirements(selector string) []labels.Requirement {
 	parsed, err := labels.ParseToRequirements(selector)
 	if err != nil {
@@ -60,13 +60,14 @@ func contradict(one, other labels.Requirement) bool {
 	}
 }
 
-// What separates the patterns in a text, and the selector from them. Neither patterns nor selectors have the second one.
+// comma separates the patterns in a text, and semicolon the selector from them. Neither patterns nor selectors have a
+// semicolon.
 const (
 	comma     = ","
 	semicolon = ";"
 )
 
-// Text is a scope as the lock of an operator has it. FromText is the opposite.
+// Text returns a scope in the form that the lock of an operator has. FromText parses it.
 func Text(s dsl.Scope) string {
 	text := strings.Join(s.Namespaces, comma)
 	if s.NamespaceSelector != "" {
@@ -75,7 +76,7 @@ func Text(s dsl.Scope) string {
 	return text
 }
 
-// FromText reads what [Text] has written.
+// FromText parses the form that [Text] returns.
 func FromText(text string) (s dsl.Scope) {
 	patterns, selector, _ := strings.Cut(text, semicolon)
 	if s.NamespaceSelector = selector; patterns != "" {

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// lookAgain and lookAgainMost bound the back-off of a feed that is not well: it doubles from the first to the second.
+	// lookAgain and lookAgainMost bound the back-off of a source that is not well: it doubles from the first to the second.
 	lookAgain     = time.Second
 	lookAgainMost = 10 * time.Second
-	// wellAfter is how long a feed must run before its back-off starts over.
+	// wellAfter is how long a source must run before its back-off starts over.
 	wellAfter = 30 * time.Second
 )
 
-// patience is the back-off of a feed that is not well. The wait doubles with each step. It starts over only when the feed ran for a
-// while, or after an event for which the feed may wait. The zero value is ready to use.
+// patience is the back-off of a source that is not well. The wait doubles with each step. It starts over only when the source ran for a
+// while, or after an event for which the source may wait. The zero value is ready to use.
 type patience struct {
 	last time.Duration
 	// due is the time of the next step, zero for none.
 	due time.Time
-	// running is the time since which the feed runs, zero when it does not.
+	// running is the time since which the source runs, zero when it does not.
 	running time.Time
 }
 

@@ -13,10 +13,10 @@ import (
 // namesMost bounds how many namespaces a message names.
 const namesMost = 10
 
-// Problems are the states of a feed in the namespaces with a problem.
+// Problems are the states of a source in the namespaces with a problem.
 type Problems map[string]State
 
-// Lack records missing verbs in a namespace, or everywhere when it is empty. Logged is that of the state.
+// Lack records missing verbs in a namespace; everywhere if it is empty. Logged is the Logged of the state.
 func (all Problems) Lack(namespace string, verbs []string, logged bool) {
 	text := strings.Join(verbs, ", ")
 	if namespace != "" {
@@ -25,7 +25,7 @@ func (all Problems) Lack(namespace string, verbs []string, logged bool) {
 	all[namespace] = State{Phase: Forbidden, Text: text, Missing: verbs, Logged: logged}
 }
 
-// lacks returns the missing verbs with their namespaces, empty without any.
+// lacks returns the missing verbs with their namespaces; empty if there are none.
 func (all Problems) lacks() string {
 	var parts []string
 	for _, p := range all {
@@ -40,7 +40,7 @@ func (all Problems) lacks() string {
 	return strings.Join(parts, "; ")
 }
 
-// Outcome returns the state of a feed that has these problems in all of its namespaces.
+// Outcome returns the state of a source that has these problems in all of its namespaces.
 func (all Problems) Outcome() State {
 	if lacks := all.lacks(); lacks != "" {
 		return State{Phase: Forbidden, Text: lacks, Logged: all.logged()}
@@ -54,7 +54,7 @@ func (all Problems) Outcome() State {
 	return out
 }
 
-// logged reports whether the log has all of them already.
+// logged reports whether the log has all problems already.
 func (all Problems) logged() bool {
 	for _, p := range all {
 		if !p.Logged {
@@ -64,7 +64,7 @@ func (all Problems) logged() bool {
 	return true
 }
 
-// String returns the problems as a warning for people, empty without any.
+// String returns the problems as a warning for people; empty if there are none.
 func (all Problems) String() string {
 	var parts []string
 	if lacks := all.lacks(); lacks != "" {

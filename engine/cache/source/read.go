@@ -20,16 +20,16 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// Reader reads the caches of a resource's informers, and says whether they have all objects. Its methods may be called by any number
-// of goroutines.
+// Reader reads the caches of a resource's informers, and reports whether they have all objects. Its methods may be
+// called by any number of goroutines.
 type Reader struct {
 	at        *Location
 	informers *informers
 	health    *Health
-	scope     *Scope
+	scope     extent
 }
 
-// namespaces are those of the scope, [""] meaning all at once, and false while they are not known.
+// namespaces returns the namespaces of the scope; [""] means all at once. Known is false until they are known.
 func (r *Reader) namespaces() (names []string, known bool) {
 	return r.scope.Names(r.at.Resource().Namespaced)
 }
@@ -43,7 +43,7 @@ func (r *Reader) Informer(namespace string) *watch.Handle {
 	return nil
 }
 
-// Informers returns the informers that have objects of the namespace, or all of them when it is empty.
+// Informers returns the informers that have objects of the namespace; if it is empty, all informers.
 func (r *Reader) Informers(namespace string) []*watch.Handle {
 	if namespace == "" {
 		return r.informers.all()
@@ -68,22 +68,22 @@ func (r *Reader) Get(key cache.ObjectName) (*cached.Object, bool) {
 	return h.Object(key)
 }
 
-// Undelivered reports whether the deletion of an object, which the cache no longer has, is not delivered yet. It is delivered when the
-// handler has called [Reader.Found] or returned.
+// Undelivered reports whether the deletion of an object that the cache no longer has is not delivered yet. It is
+// delivered when the handler has called [Reader.Found] or returned.
 func (r *Reader) Undelivered(key cache.ObjectName) bool {
 	i := r.informers.of(key.Namespace)
 	return i != nil && i.ledger.names(key)
 }
 
-// Found says that the handler has found whom an event of an object concerns. It calls it before it wakes them: they would find the
-// deletion undelivered otherwise, and would not be woken again when it is.
+// Found must be called by a handler when it has found whom an event of an object concerns, before it wakes them.
+// Otherwise they would find the deletion undelivered, and nothing would wake them again.
 func (r *Reader) Found(key cache.ObjectName) {
 	if i := r.informers.of(key.Namespace); i != nil {
 		i.ledger.found(key)
 	}
 }
 
-// Objects returns the cached objects of a namespace, or of all when it is empty, in no order.
+// Objects returns the cached objects of a namespace, in no order; if it is empty, all objects.
 func (r *Reader) Objects(namespace string) []*cached.Object {
 	var out []*cached.Object
 	for _, h := range r.Informers(namespace) {
@@ -126,8 +126,8 @@ func (r *Reader) Size() (bytes int) {
 	return bytes
 }
 
-// Whole reports whether the cache has all objects of a resource in the namespace, or in all when it is empty, with all fields, and
-// follows changes.
+// Whole reports whether the cache has all objects of a resource in the namespace, with all fields, and follows changes.
+// The empty namespace stands for all.
 func (r *Reader) Whole(gvr schema.GroupVersionResource, namespace string) bool {
 	src := r.informers.source
 	compact := src.Keep == "" && src.Notes == "" && (src.Profile == "" || src.Profile == dsl.CacheCompact)
@@ -138,7 +138,7 @@ func (r *Reader) Whole(gvr schema.GroupVersionResource, namespace string) bool {
 	return h != nil && h.Synced() && !h.State().Blind
 }
 
-// Partial reports whether the cache holds less than all fields of each object.
+// Partial reports whether the cache omits fields of objects.
 func (r *Reader) Partial() bool { return !r.informers.source.Whole() }
 
 // Chooses reports whether an object may leave the cache without being deleted.
@@ -147,14 +147,14 @@ func (r *Reader) Chooses() bool {
 	return src.LabelSelector != "" || src.FieldSelector != "" || r.scope.Live()
 }
 
-// Leaves reports whether a namespace is outside the scope. While the cache has objects of it, their deletion is about to be
-// delivered, and caches of other resources may have none already.
+// Leaves reports whether a namespace is outside the scope. While the cache has objects of it, their deletions are about
+// to be delivered. The caches of other resources may have none already.
 func (r *Reader) Leaves(namespace string) bool {
 	return namespace != "" && r.scope.Outside(namespace)
 }
 
-// Readable returns an error unless the cache has the objects of the namespace, or of all when it is empty. A namespace out of scope
-// is readable and has no objects.
+// Readable returns an error unless the cache has the objects of the namespace; if it is empty, of all. A namespace
+// outside the scope is readable and has no objects.
 func (r *Reader) Readable(namespace string) error {
 	found := r.Informers(namespace)
 	for _, h := range found {
@@ -168,8 +168,8 @@ func (r *Reader) Readable(namespace string) error {
 	return nil
 }
 
-// Complete returns an error unless the cache has all objects in the scope. A resource without a CRD has no objects; one that is not
-// served may have some.
+// Complete returns an error unless the cache has all objects in the scope. A resource without a CRD has no objects; a
+// resource that is not served may have some.
 func (r *Reader) Complete() error {
 	if r.at.Absent() {
 		return nil
@@ -177,8 +177,8 @@ func (r *Reader) Complete() error {
 	return r.refusal(r.lists("", r.unread))
 }
 
-// Listed returns an error unless the cache has all objects of a namespace, or of all when it is empty. Unlike [Reader.Complete], its
-// error for a missing right is not that of the API server, because the caller fails for any reason.
+// Listed returns an error unless the cache has all objects of a namespace; if it is empty, of all. Unlike for
+// [Reader.Complete], the error for a missing right does not wrap the API server's, because callers fail for any reason.
 func (r *Reader) Listed(namespace string) error {
 	return r.lists(namespace, func(in string) error {
 		now := r.health.In(in)
@@ -250,13 +250,13 @@ func (r *Reader) refusal(err error) error {
 	return unread
 }
 
-// Status returns the status of the feed.
+// Status returns the status of the source.
 func (r *Reader) Status() Status { return r.health.Status() }
 
-// Settled is closed when the feed runs for the first time, or its first fault is known.
+// Settled is closed when the source runs for the first time, or its first fault is known.
 func (r *Reader) Settled() <-chan struct{} { return r.health.Settled() }
 
-// Missing are the rights that the feed lacks, in no order.
+// Missing returns the rights that the source lacks, in no order.
 func (r *Reader) Missing() []ops.MissingRight {
 	var out []ops.MissingRight
 	for text, n := range r.health.Missing() {
@@ -270,8 +270,8 @@ func (r *Reader) Missing() []ops.MissingRight {
 	return out
 }
 
-// Check returns the status of the feed as a check of that name. If a right is missing, the message ends with by, which names the
-// account. A new listing is no fault unless it fails or takes long, and has another message then.
+// Check returns the status of the source as a check of that name. If a right is missing, the message ends with by, which
+// names the account. A new listing only has another message, unless it fails or takes long.
 func (r *Reader) Check(name, by string) ops.Check {
 	c, now := ops.Check{Name: name}, r.Status()
 	if now.Well() {

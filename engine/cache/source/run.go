@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
 )
 
-// runner takes the steps of a feed, from discovery to informers that run. Only the goroutine of [Source.Run] uses it.
+// runner takes the steps of a source, from discovery to running informers. Only the goroutine of [Source.Run] uses it.
 type runner struct {
 	*Reader
 	settings Settings
@@ -25,7 +25,7 @@ type runner struct {
 	access   *access
 	wake     chan struct{}
 
-	// asked is the time when the feed last looked for the reason of a 404, and lost is the result.
+	// asked is when the source last looked for the reason of a 404, and lost is the result.
 	asked time.Time
 	lost  bool
 }
@@ -49,7 +49,7 @@ func (r *runner) run(ctx context.Context) {
 	}
 }
 
-// step brings the feed one step nearer to running and reports whether to look again by itself.
+// step brings the source one step nearer to running. It reports whether to take another step without an event.
 func (r *runner) step(ctx context.Context) (again bool) {
 	if r.crd.takeDeleted() {
 		r.end()
@@ -69,7 +69,7 @@ func (r *runner) step(ctx context.Context) (again bool) {
 	namespaces, known := r.namespaces()
 	if !known {
 		r.awaitNamespaces()
-		return true // the reason may change, and no event says so
+		return true // the reason may change without an event
 	}
 	r.starts("asking for the rights of the account")
 	missing, err := r.access.check(ctx, namespaces)
@@ -85,15 +85,15 @@ func (r *runner) step(ctx context.Context) (again bool) {
 	return again
 }
 
-// starts says what a feed that watches nothing yet does next.
+// starts reports the next action of a source that watches nothing yet.
 func (r *runner) starts(doing string) {
 	if r.Status().Phase == Starting && len(r.informers.opened()) == 0 {
 		r.set(State{Phase: Starting, Text: doing})
 	}
 }
 
-// findCRD finds out whether the resource has a CRD. Before anything is watched, nothing depends on that: the rest of the step goes on
-// until done is called.
+// findCRD finds out whether the resource has a CRD. While nothing is watched, nothing depends on the result, so the rest
+// of the step runs until done is called.
 func (r *runner) findCRD(ctx context.Context) (done func()) {
 	if len(r.informers.opened()) > 0 {
 		r.crd.find(ctx)
@@ -104,7 +104,7 @@ func (r *runner) findCRD(ctx context.Context) (done func()) {
 	return finding.Wait
 }
 
-// awaitNamespaces sets the state of a feed without a list of namespaces.
+// awaitNamespaces sets the state of a source without a list of namespaces.
 func (r *runner) awaitNamespaces() {
 	if fault := r.scope.Fault(); fault != "" {
 		r.set(State{Phase: Faulty, Text: fault})
@@ -128,9 +128,10 @@ func (r *runner) resolve(ctx context.Context) bool {
 	return err == nil
 }
 
-// inquire finds the reason of a 404 to a list or a watch, and reports whether the resource is no longer served as before. The 404
-// does not mean that objects are deleted: a server that lags behind returns it, and so does one that registers the API again or no
-// longer serves the version. Until the CRD is known to be deleted, the cache keeps its objects.
+// inquire finds the reason of a 404 to a list or a watch, and reports whether the resource is no longer served as
+// before. A 404 does not mean that objects are deleted. A server that lags behind returns it, and so does a server that
+// registers the API again, or has dropped the version. Until the CRD is known to be deleted, the cache keeps its
+// objects.
 func (r *runner) inquire(ctx context.Context) (lost bool) {
 	if time.Since(r.asked) < lookAgain {
 		if next := r.informers.next; next != nil {
@@ -159,7 +160,7 @@ func (r *runner) inquire(ctx context.Context) (lost bool) {
 	return r.lost
 }
 
-// unserved sets the state of a feed whose resource is not served in the declared version.
+// unserved sets the state of a source whose resource is not served in the declared version.
 func (r *runner) unserved(ctx context.Context) {
 	r.cluster.CRDs.WantCRDs()
 	other := r.locator.elsewhere(ctx)
@@ -201,9 +202,9 @@ func (r *runner) end() {
 	r.cluster.Catalog.Invalidate()
 }
 
-// move goes over to the version in which the resource is served now. Its objects are the same ones:
-// the informers of the old version keep what they have until those of the new one have listed. A
-// namespace that cannot be listed, as for a missing right, keeps none of the others back.
+// move switches to the version in which the resource is served now. Its objects are the same: the informers of the old
+// version stay until the new ones have listed. A namespace that cannot be listed, for a missing right for example, does
+// not hold up the others.
 func (r *runner) move(ctx context.Context, served discovery.Resource) {
 	next := r.informers.succession(served)
 	var ready []string
@@ -227,7 +228,7 @@ func (r *runner) move(ctx context.Context, served discovery.Resource) {
 	case now == served.GVR:
 		r.informers.swap(next, ready) // the others have states of their own
 	case listing:
-		r.set(State{Phase: Unserved, Text: fmt.Sprintf("version %s is served no more; version %s is being listed", now.Version, served.GVR.Version)})
+		r.set(State{Phase: Unserved, Text: fmt.Sprintf("version %s is no longer served; version %s is being listed", now.Version, served.GVR.Version)})
 	case len(ready) == 0 && fault != nil:
 		r.fail(fault)
 	default:
@@ -235,7 +236,7 @@ func (r *runner) move(ctx context.Context, served discovery.Resource) {
 	}
 }
 
-// enter makes the successor's version that of the feed.
+// enter makes the successor's version the version of the source.
 func (r *runner) enter(next *successor, ready []string) {
 	r.at.found(next.served)
 	r.informers.swap(next, ready)
@@ -243,7 +244,7 @@ func (r *runner) enter(next *successor, ready []string) {
 	signal(r.wake)
 }
 
-// catchUp goes on with the namespaces that have not gone over to the version of the feed.
+// catchUp continues the switch in the namespaces that still have another version.
 func (r *runner) catchUp(ctx context.Context) {
 	if now := r.at.Resource(); len(r.informers.trailing(now)) > 0 {
 		r.move(ctx, now)

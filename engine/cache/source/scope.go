@@ -19,7 +19,7 @@ import (
 
 // ScopeSettings configure a scope. Namespaces and Log are used only if the scope is live; see [Scope.Live].
 type ScopeSettings struct {
-	// Of says which namespaces are in the scope. Where all patterns take out, the others are in.
+	// Of says which namespaces are in the scope. If all patterns exclude namespaces, the others are in.
 	Of dsl.Scope
 	// Namespaces knows the namespaces of the cluster.
 	Namespaces Namespaces
@@ -34,7 +34,7 @@ type Namespaces interface {
 	ScopeChanged()
 	// NamespaceGone reads a namespace from the server and reports whether it is gone.
 	NamespaceGone(ctx context.Context, name string) (bool, error)
-	// NamespacesFault says why the list of namespaces is not available; empty while it is being read, and afterwards.
+	// NamespacesFault returns why the list of namespaces is not available; empty while it is being read, and afterwards.
 	NamespacesFault() string
 }
 
@@ -48,10 +48,10 @@ type Scope struct {
 	named map[string]bool
 
 	mu sync.Mutex
-	// existing has the namespaces that exist, each with whether the selector matches its labels.
+	// existing has the namespaces that exist. The value is true if the selector matches their labels.
 	existing map[string]bool
-	// doubtful has the namespaces that a listing lacks, until they are read. The values number the doubts, so that a later
-	// one about the same name differs.
+	// doubtful has the namespaces that a listing lacks, until they are read. The values number the doubts, so that a
+	// later doubt about the same name is a different one.
 	doubtful map[string]int
 	doubts   int
 	// listed is true when the first listing of namespaces is complete.
@@ -74,11 +74,12 @@ func NewScope(s ScopeSettings) *Scope {
 	}
 }
 
-// Live reports whether the scope depends on which namespaces exist: some pattern is a glob or takes out, or labels count.
+// Live reports whether the scope depends on which namespaces exist: a pattern is a glob or excludes namespaces, or there
+// is a label selector.
 func (s *Scope) Live() bool { return s.live }
 
-// Names returns the namespaces in which a resource is to be watched, sorted, [""] meaning all at once. They
-// are not known until those that exist were listed.
+// Names returns the namespaces in which a resource has to be watched, sorted; [""] means all at once. Known is false
+// until the existing namespaces were listed.
 func (s *Scope) Names(namespaced bool) (names []string, known bool) {
 	if !namespaced || s.settings.Of.Everywhere() {
 		return []string{""}, true
@@ -99,7 +100,7 @@ func (s *Scope) Names(namespaced bool) (names []string, known bool) {
 	return names, s.listed
 }
 
-// Has reports whether a namespace is one of Names. It looks at none of the others: there may be thousands.
+// Has reports whether Names returns a namespace. It does not go through the others: there may be thousands.
 func (s *Scope) Has(name string) bool {
 	if !s.live {
 		return s.named[name]
@@ -109,11 +110,38 @@ func (s *Scope) Has(name string) bool {
 	return s.existing[name] && s.Matches(name)
 }
 
-// Fault says why Names are not known; empty when they are on their way.
+// extent is a scope, or one namespace of it.
+type extent struct {
+	*Scope
+	// namespace is empty for the whole scope.
+	namespace string
+}
+
+// Names is [Scope.Names] of the extent. It has no names if the namespace is outside the scope.
+func (e extent) Names(namespaced bool) (names []string, known bool) {
+	names, known = e.Scope.Names(namespaced)
+	switch {
+	case e.namespace == "" || !namespaced:
+		return names, known
+	case e.settings.Of.Everywhere() || slices.Contains(names, e.namespace):
+		return []string{e.namespace}, known
+	}
+	return nil, known
+}
+
+// Has reports whether a namespace is one of Names.
+func (e extent) Has(name string) bool {
+	if e.namespace == "" {
+		return e.Scope.Has(name)
+	}
+	return name == e.namespace && (e.settings.Of.Everywhere() || e.Scope.Has(name))
+}
+
+// Fault returns why Names are not known; empty while they are being read.
 func (s *Scope) Fault() string { return s.settings.Namespaces.NamespacesFault() }
 
-// Matches reports whether a namespace of that name may be in the scope, if it exists and has the labels: some pattern takes
-// it in, or there are only patterns that take out, and none takes it out.
+// Matches reports whether a namespace of that name may be in the scope, if it exists and has the labels. No pattern may
+// exclude it, and one has to include it, unless all patterns exclude.
 func (s *Scope) Matches(name string) bool {
 	in, positive := false, false
 	for _, p := range s.settings.Of.Namespaces {
@@ -169,7 +197,7 @@ func (s *Scope) Seen(name string, set map[string]string) {
 // Gone is called when a namespace was deleted.
 func (s *Scope) Gone(name string) { s.note(func() bool { return s.removeLocked(name) }) }
 
-// note changes what is known of the namespaces, and says so if that changes the scope.
+// note changes the known namespaces, and reports a change of the scope.
 func (s *Scope) note(change func() (changed bool)) {
 	s.mu.Lock()
 	changed := change() && s.listed
@@ -187,8 +215,9 @@ func (s *Scope) removeLocked(name string) (changed bool) {
 	return before && s.Matches(name)
 }
 
-// Listed is called when all namespaces are listed. While the feed runs, it reads the lost namespaces, and reports whether to call it
-// again. A namespace whose deletion is not confirmed stays in the scope, and so does one that was added meanwhile.
+// Listed is called when all namespaces are listed. While the source runs, it reads the lost namespaces, and reports
+// whether to call it again. A namespace whose deletion is not confirmed stays in the scope, and so does a namespace that
+// was added meanwhile.
 func (s *Scope) Listed(ctx context.Context, well bool) (again bool) {
 	s.mu.Lock()
 	first := !s.listed
@@ -207,7 +236,7 @@ func (s *Scope) Listed(ctx context.Context, well bool) (again bool) {
 	return again
 }
 
-// confirm asks for a namespace that was lost, and reports whether to ask again.
+// confirm reads a namespace that was lost, and reports whether to read it again.
 func (s *Scope) confirm(ctx context.Context, name string, doubt int) (again bool) {
 	gone, err := s.settings.Namespaces.NamespaceGone(ctx, name)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 // UnreadError is the error of a read from a cache that is not complete. If a right is missing, it wraps the error that the API server
 // would return, so that apierrors.IsForbidden is true.
 type UnreadError struct {
-	// Source names the resource.
+	// Feed names the resource.
 	Feed string
-	// Phase and Reason are those of the feed, in a namespace or as a whole.
+	// Phase and Reason are the source's, in a namespace or as a whole.
 	Phase  Phase
 	Reason string
 	// answer is the error that the API server would return, or nil.
@@ -34,13 +34,13 @@ func (e *UnreadError) Error() string {
 // Unwrap returns the answer of the API server.
 func (e *UnreadError) Unwrap() error { return e.answer }
 
-// Unread reports whether an error is that of a forbidden or faulty feed. Such a feed logs its state itself.
+// Unread reports whether an error comes from a forbidden or faulty source. Such a source logs its state itself.
 func Unread(err error) bool {
 	unread, is := errors.AsType[*UnreadError](err)
 	return is && (unread.Phase == Forbidden || unread.Phase == Faulty)
 }
 
-// Unanswered reports whether an error says that the API server did not answer, also to a feed.
+// Unanswered reports whether an error says that the API server did not answer, a source included.
 func Unanswered(err error) bool {
 	unread, is := errors.AsType[*UnreadError](err)
 	return is && unread.Phase == Faulty || transport.Unanswered(err)

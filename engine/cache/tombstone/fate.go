@@ -34,7 +34,7 @@ const (
 
 // Settings configure a finder. The selectors are optional.
 type Settings struct {
-	// LabelSelector and FieldSelector are those of the operator.
+	// LabelSelector and FieldSelector are the operator's.
 	LabelSelector, FieldSelector string
 	// Resource answers questions about the objects.
 	Resource Resource
@@ -44,13 +44,14 @@ type Settings struct {
 
 // Resource answers questions about the objects of one resource.
 type Resource interface {
-	// Read reads an object from the server, nil when it is gone.
+	// Read reads an object from the server; nil if it is gone.
 	Read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error)
 	// List lists the objects of a namespace.
 	List(ctx context.Context, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error)
 	// Absent reports whether the resource is gone, with all its objects.
 	Absent() bool
-	// Leaves reports whether the caches show that a namespace is not in the operator's scope, as one that does not exist.
+	// Leaves reports whether the caches show that a namespace is not in the operator's scope, for example because it
+	// does not exist.
 	Leaves(namespace string) bool
 	// NamespaceGone reads a namespace from the server, and reports whether it is gone.
 	NamespaceGone(ctx context.Context, namespace string) (bool, error)
@@ -69,11 +70,11 @@ type Finder struct {
 // New returns a finder.
 func New(s Settings) *Finder { return &Finder{settings: s, unclear: map[types.UID]string{}} }
 
-// Doubt is the state of the confirmation for one object. The zero value is that of a confirmed deletion.
+// Doubt is the state of the confirmation for one object. The zero value is for a confirmed deletion.
 type Doubt struct {
 	// Unseen is true until the deletion is confirmed, if the watch missed it.
 	Unseen bool
-	// wait is the last wait between two looks, zero before the first, and next is when to look again.
+	// wait is the last wait between two looks; zero before the first. Next is when to look again.
 	wait time.Duration
 	next time.Time
 }
@@ -81,8 +82,8 @@ type Doubt struct {
 // LookNow ends the back-off, because the reason of the last failure may be gone.
 func (d *Doubt) LookNow() { d.next = time.Time{} }
 
-// Prove looks for an object whose deletion is not confirmed, unless its back-off lasts. It returns the wait until the next look,
-// zero when the object is gone. It logs the error of a failed look.
+// Prove looks for an object whose deletion is not confirmed, unless its back-off lasts. It returns the wait until the
+// next look; zero if the object is gone. It logs the error of a failed look.
 func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID, d *Doubt) (wait time.Duration, err error) {
 	if !d.Unseen {
 		if d.wait > 0 {
@@ -159,7 +160,7 @@ func (f *Finder) selects(ctx context.Context, o *unstructured.Unstructured) (boo
 	return slices.ContainsFunc(list.Items, func(i unstructured.Unstructured) bool { return i.GetUID() == o.GetUID() }), nil
 }
 
-// doubted records that a deletion is not confirmed. The error is nil when the object exists.
+// doubted records that a deletion is not confirmed. The error is nil if the object exists.
 func (f *Finder) doubted(key cache.ObjectName, uid types.UID, err error) {
 	reason := "it is there, and a listing did not have it"
 	if err != nil {
@@ -182,14 +183,15 @@ func (f *Finder) Known(uid types.UID) {
 	delete(f.unclear, uid)
 }
 
-// Clear forgets all objects.
+// Clear removes all doubts.
 func (f *Finder) Clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.unclear)
 }
 
-// Doubts returns the number of objects whose deletion is not confirmed, with the reason for one of them; empty without such objects.
+// Doubts returns the number of objects whose deletion is not confirmed, with the reason for one of them; empty if there
+// are none.
 func (f *Finder) Doubts() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,28 +16,28 @@ import (
 )
 
 const (
-	// quietFirst and quietMost bound the time after an alarm in which there is no other one: it doubles from the first
-	// to the second. Versions of an aggregated API need not grow, so alarms may be false, and each costs a listing of
-	// every source.
+	// quietFirst and quietMost bound the time after an alarm without another one: it doubles from the first to the
+	// second. Versions of an aggregated API need not grow, so alarms may be false, and each costs a listing of every
+	// source.
 	quietFirst = time.Minute
 	quietMost  = time.Hour
-	// waitMost is how long a handler waits before it looks whether all has been listed again.
+	// waitMost is how long a handler waits before it checks whether all has been listed again.
 	waitMost = 5 * time.Second
 )
 
-// BackError says that the API server answered with an older version of an object than the cache has: etcd was set back
-// to a snapshot. Whoever gets it tries again when the caches have listed again. It is one of [dsl.Waiting], so it counts
-// as no attempt of a handler.
+// BackError is the error if the API server returns an older version of an object than the cache has: etcd was reset to a
+// snapshot. Callers try again when the caches have listed again. It is one of [dsl.Waiting], so it does not count as an
+// attempt of a handler.
 type BackError struct {
 	what, cached, live string
-	// source has to list again first; empty where versions were compared.
+	// source is the source that has to list again first; empty if versions were compared.
 	source string
 }
 
 // Behind returns the error of an action, as in "deleting Pod a/b", that waits until a source has listed again.
 func Behind(what, source string) error { return &BackError{what: what, source: source} }
 
-// Error names the versions, or what is waited for.
+// Error names the versions, or the source that has to list again.
 func (e *BackError) Error() string {
 	if e.source != "" {
 		return fmt.Sprintf("%s: waiting for %s to be listed again, for the API server's versions have gone back", e.what, e.source)
@@ -46,7 +46,7 @@ func (e *BackError) Error() string {
 		e.what, e.live, e.cached)
 }
 
-// Unwrap makes it an error of [dsl.Waiting].
+// Unwrap returns an error of [dsl.Waiting].
 func (e *BackError) Unwrap() error { return dsl.Waiting(e.Error(), waitMost) }
 
 // IsBack reports whether an error is a [BackError].
@@ -55,27 +55,28 @@ func IsBack(err error) bool {
 	return is
 }
 
-// alarms is the knowledge of a set about versions that went back. [Set.mu] guards it.
+// alarms has the alarms of a set about versions that went back. [Set.mu] guards it.
 type alarms struct {
 	// epoch counts the alarms. After each one every source has to list again.
 	epoch uint64
-	// last is when the last one was, and quiet how long there is no other one after it.
+	// last is when the last alarm was. Quiet is how long no other alarm comes after it.
 	last  time.Time
 	quiet time.Duration
-	// next is the alarm that waits for the end of that time, or nil.
+	// next is the alarm that waits for the end of the quiet time, or nil.
 	next *time.Timer
 }
 
-// Alarmed reports whether the API server's versions have ever gone back. If not, no source is behind, and nobody has to look at each.
+// Alarmed reports whether the API server's versions have ever gone back. If not, no source is behind, so callers need
+// not check each.
 func (s *Set) Alarmed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.epoch > 0
 }
 
-// wentBack makes every source list again, because the source by has seen that the versions of what have gone back. Listed:
-// it has seen that in a listing, so it has listed again already. Now is false when the alarm waits, because it comes soon
-// after another one.
+// wentBack makes every source list again, because the source by has seen that the versions of what have gone back.
+// Listed is true if it has seen that in a listing: it has listed again already. Now is false if the alarm has to wait,
+// because another one was shortly before.
 func (s *Set) wentBack(by *observer, listed bool, what fmt.Stringer, from, to string) (now bool) {
 	s.mu.Lock()
 	known, wait := s.closed || by.behind(), time.Until(s.last.Add(s.quiet))

@@ -11,15 +11,15 @@ import (
 // bookmarks knows how often the server sends bookmarks to one source. The zero value is ready to use.
 type bookmarks struct {
 	mu sync.Mutex
-	// beat is the longest time between two so far, zero before there were two.
+	// beat is the longest time between two bookmarks so far; zero before the second.
 	beat time.Duration
-	// expected: the server has ended a streamed list with one, so others are to come. Distrusted: none came, on two
-	// watches in a row.
+	// expected is true if the server has ended a streamed list with a bookmark, so that others should come. Distrusted
+	// is true if none came, on two watches in a row.
 	expected, distrusted bool
 }
 
-// beats notes the time between two bookmarks, and returns the longest one so far, or the usual one where bookmarks are
-// expected. It is zero where none are.
+// beats records the time between two bookmarks. It returns the longest one so far, or the usual one if bookmarks are
+// expected; zero if they are not.
 func (b *bookmarks) beats(last time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -30,22 +30,22 @@ func (b *bookmarks) beats(last time.Duration) time.Duration {
 	return b.beat
 }
 
-// came reports whether the server has sent bookmarks besides those that end lists.
+// came reports whether the server has sent bookmarks other than the ends of lists.
 func (b *bookmarks) came() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.beat > 0
 }
 
-// expect notes that the server sends bookmarks: it has ended a streamed list with one.
+// expect records that the server sends bookmarks: it has ended a streamed list with one.
 func (b *bookmarks) expect() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.expected = true
 }
 
-// distrust notes that two watches in a row brought nothing. It reports whether that is no fault, because the server has
-// never sent the bookmarks that were expected of it: they are not expected any more.
+// distrust records that two watches in a row brought nothing. It reports whether that is no fault, because the server
+// has never sent the bookmarks that were expected of it. They are not expected any longer.
 func (b *bookmarks) distrust() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

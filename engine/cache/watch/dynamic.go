@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/util/watchlist"
 )
 
-// observedClient is a dynamic client, for an informer, whose lists and watches an observer notes.
+// observedClient is a dynamic client for an informer. An observer records its lists and watches.
 type observedClient struct {
 	dynamic.Interface
 	seen *observer
@@ -25,7 +25,7 @@ func (c observedClient) Resource(gvr schema.GroupVersionResource) dynamic.Namesp
 	return observedResource{c.Interface.Resource(gvr), c.seen}
 }
 
-// IsWatchListSemanticsUnSupported says what the client says: fakes cannot stream lists.
+// IsWatchListSemanticsUnSupported returns the client's own answer: fakes cannot stream lists.
 func (c observedClient) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(c.Interface)
 }
@@ -45,12 +45,12 @@ type observedObjects struct {
 	seen *observer
 }
 
-// List lists.
+// List lists the objects, and records the result.
 func (o observedObjects) List(ctx context.Context, opts metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	return list(ctx, o.seen, opts, o.ResourceInterface.List)
 }
 
-// Watch watches.
+// Watch watches the objects, and records the result.
 func (o observedObjects) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	return o.seen.watch(ctx, opts, o.ResourceInterface.Watch)
 }

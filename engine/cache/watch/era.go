@@ -8,20 +8,20 @@ import (
 	"sync"
 )
 
-// era knows after which alarm a source has listed, and whether the server is to be asked for its newest version. The zero value is
-// that of a source that no alarm concerns.
+// era records after which alarm a source has listed, and whether it has to ask the server for its newest version. The
+// zero value is for a source that no alarm concerns.
 type era struct {
 	mu sync.Mutex
-	// wanted is the alarm after which the source has to list, and got the one after which it has listed. Begun is the
-	// one after which the listing that is under way was begun.
+	// wanted is the alarm after which the source has to list. Got is the alarm after which it has listed. Begun is the
+	// last alarm before the current listing began.
 	wanted, got, begun uint64
-	// again is closed when wanted changes; nil while no stream waits for that.
+	// again is closed when wanted changes; nil while no stream waits for it.
 	again chan struct{}
-	// handed is the version that was handed to the reflector last. Pending: the cache may not show the last listing yet.
+	// handed is the version that the reflector got last. Pending is true while the cache may not show the last listing.
 	handed  string
 	pending bool
 	// cuts counts the watches that ended early. Proven is the value of cuts when the server last returned its newest
-	// version, and proving is true while a request for that is under way.
+	// version. Proving is true while a request for that is under way.
 	cuts, proven uint64
 	proving      bool
 }
@@ -37,7 +37,8 @@ func (e *era) want(epoch uint64) {
 	}
 }
 
-// turned returns a channel that is closed when the source has to list again, or has to already.
+// turned returns a channel that is closed when the source has to list again. It is closed at once if the source already
+// has to.
 func (e *era) turned() <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -52,7 +53,7 @@ func (e *era) turned() <-chan struct{} {
 	return out
 }
 
-// begin notes that a listing begins. It reports whether the listing has to show the newest state, whatever versions
+// begin records that a listing begins. It reports whether the listing has to show the newest state, whichever versions
 // are known.
 func (e *era) begin() (newest bool) {
 	e.mu.Lock()
@@ -61,7 +62,7 @@ func (e *era) begin() (newest bool) {
 	return e.got < e.wanted
 }
 
-// complete notes that the listing which was begun last is complete, at a version.
+// complete records that the last begun listing is complete, at a version.
 func (e *era) complete(version string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,7 +79,7 @@ func (e *era) relisted() {
 	e.begun = e.wanted
 }
 
-// hand notes the version of an event that was handed to the reflector.
+// hand records the version of an event that the reflector got.
 func (e *era) hand(version string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -94,7 +95,8 @@ func (e *era) due() bool {
 	return e.got < e.wanted
 }
 
-// behind reports whether the cache may be that of before the last alarm. Cache returns the version that it has caught up to.
+// behind reports whether the cache may be from before the last alarm. Cache returns the version that it has caught up
+// to.
 func (e *era) behind(cache func() string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,29 +107,28 @@ func (e *era) behind(cache func() string) bool {
 	return e.pending || e.got < e.wanted
 }
 
-// epoch is the alarm after which the source has listed.
+// epoch returns the alarm after which the source has listed.
 func (e *era) epoch() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.got
 }
 
-// before reports whether a version is older than the one that was handed to the reflector last.
+// before reports whether a version is older than the one that the reflector got last.
 func (e *era) before(version string) (last string, is bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.handed, older(version, e.handed)
 }
 
-// cut notes that a watch ended before its time. It may have lost its server, and the server may come back with etcd set back to a
-// snapshot.
+// cut records that a watch ended early. Its server may be gone, and may come back with etcd reset to a snapshot.
 func (e *era) cut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.cuts++
 }
 
-// doubtful reports whether the server is to be asked, which begins then, for its newest version.
+// doubtful reports whether the caller has to ask the server for its newest version. It marks that request as begun.
 func (e *era) doubtful() (begins bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -136,8 +137,8 @@ func (e *era) doubtful() (begins bool) {
 	return begins
 }
 
-// doubt returns how many watches were cut so far, and the version that was handed to the reflector last: events that come after
-// the question prove nothing. Open: the server has to be asked.
+// doubt returns the number of cut watches, and the version that the reflector got last. Events that come after the
+// question prove nothing. Open is true if the server has to be asked.
 func (e *era) doubt(ctx context.Context) (cuts uint64, had string, open bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -145,7 +146,7 @@ func (e *era) doubt(ctx context.Context) (cuts uint64, had string, open bool) {
 	return e.cuts, e.handed, e.proving
 }
 
-// prove notes that the server has returned its newest version after so many cuts.
+// prove records that the server has returned its newest version after this many cuts.
 func (e *era) prove(cuts uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

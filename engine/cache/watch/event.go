@@ -40,19 +40,19 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind EventKind
 	Key  cache.ObjectName
-	// UID is the object's uid. An object that was deleted and created again is a Deleted with
-	// the old uid and an Added with the new one, also when the watch saw neither.
+	// UID is the object's uid. If an object was deleted and created again, there is a Deleted with the old uid and an
+	// Added with the new one, even if the watch saw neither.
 	UID types.UID
-	// Unseen is true when the watch missed the deletion: a listing lacks the object, or has another uid under its name. A
-	// server that lags behind lists so, too, so a read of the object has to confirm the deletion.
+	// Unseen is true if the watch missed the deletion: a listing lacks the object, or has another uid under its name. A
+	// server that lags behind lists the same, so a read of the object has to confirm the deletion.
 	Unseen bool
-	// Initial: the object was there when the owner came, or in the first listing.
+	// Initial is true if the object existed when the owner opened the source, or in the first listing.
 	Initial bool
-	// Object is the object as it is, or for Deleted as it was last seen: an earlier state where
-	// the watch missed the deletion. Then client-go reserves the right to know the name alone, and
-	// the object has nothing else, not even a uid. It is never nil.
+	// Object is the current object, or for Deleted its last known state. If the watch missed the deletion, that state
+	// may be old. In this case client-go may know only the name, and the object has nothing else, not even a uid. It is
+	// never nil.
 	Object *cached.Object
-	// Old is for Updated the object as it was before.
+	// Old is the object before an update; nil for other events.
 	Old *cached.Object
 }
 

@@ -23,9 +23,9 @@ type Handle struct {
 	closed   chan struct{}
 }
 
-// Close gives the source up. The last owner's Close stops the informer and waits until it has
-// stopped; the callback does not run after any Close. It must not be called from a callback,
-// which it would wait for. Closing twice does nothing. Reads after it show what was last seen.
+// Close ends the use of the source. The last owner's Close stops the informer and waits until it has stopped. After any
+// Close the callback does not run. Close must not be called from a callback, because it would wait for that callback.
+// Closing twice does nothing. Reads after it show what was last seen.
 func (h *Handle) Close() {
 	h.once.Do(func() {
 		close(h.closed)
@@ -57,8 +57,8 @@ func (h *Handle) Objects() []*cached.Object {
 	return out
 }
 
-// OwnedBy returns the objects whose controlling owner reference has this uid, and those whose label
-// Settings.OwnerLabel has this value, in no order.
+// OwnedBy returns the objects whose controlling owner reference has this uid, or whose label Settings.OwnerLabel has
+// this value, in no order.
 func (h *Handle) OwnedBy(owner string) []*cached.Object {
 	return ownedBy(h.informer.shared.GetIndexer(), owner)
 }
@@ -69,7 +69,7 @@ func (h *Handle) Len() int { return len(h.informer.shared.GetIndexer().ListKeys(
 // Synced reports whether the callback has returned for every object of the first listing.
 func (h *Handle) Synced() bool { return h.joined.HasSynced() }
 
-// WaitSynced waits until Synced, and reports whether it is: not when the context ends or the handle is closed first.
+// WaitSynced waits until Synced, and returns true. It returns false if the context ends or the handle is closed first.
 func (h *Handle) WaitSynced(ctx context.Context) bool {
 	select {
 	case <-h.joined.HasSyncedChecker().Done():
@@ -87,9 +87,9 @@ func (h *Handle) ResourceVersion() string {
 	return h.informer.version()
 }
 
-// CaughtUp reports whether the cache holds what the server had at the version given, which must
-// be one of this resource. Versions that cannot be compared count as caught up: there is nothing
-// to wait for. The callback may yet have to run for the newest events.
+// CaughtUp reports whether the cache holds the server's state of a version, which must be a version of this resource.
+// Versions that cannot be compared count as caught up: there is nothing to wait for. The callback may yet have to run
+// for the newest events.
 func (h *Handle) CaughtUp(version string) bool {
 	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
 		return true
@@ -101,11 +101,11 @@ func (h *Handle) CaughtUp(version string) bool {
 	return order >= 0
 }
 
-// Behind reports whether the API server's versions have gone back, and the cache may be that of before: it has not
-// listed again yet.
+// Behind reports whether the API server's versions have gone back and the cache has not listed again: it may be from
+// before.
 func (h *Handle) Behind() bool { return h.informer.seen.behind() }
 
-// Epoch counts how often the API server's versions had gone back when the listing began that the cache is from.
+// Epoch returns how often the API server's versions had gone back when the listing in the cache began.
 func (h *Handle) Epoch() uint64 { return h.informer.seen.era.epoch() }
 
 // Retry ends the source's wait before its next attempt, because the reason for its fault may be gone. It has no effect on a
@@ -122,8 +122,8 @@ func (h *Handle) Selects(key cache.ObjectName, labels map[string]string) bool {
 	return h.informer.scope.selects(key, labels)
 }
 
-// Lacks reports whether there is no object of that name: the cache has none, and would have one with these labels. There may
-// be one that it does not show yet. A nil handle lacks nothing, for it shows nothing.
+// Lacks reports whether the cache would have an object of that name with these labels, and has none. The object may
+// exist all the same: the cache may not show it yet. A nil handle covers nothing, so it lacks nothing.
 func (h *Handle) Lacks(key cache.ObjectName, labels map[string]string) bool {
 	if h == nil || !h.Synced() || !h.Selects(key, labels) {
 		return false

@@ -20,11 +20,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
 
-// noResync: an informer's resync would come for all objects at once. Whoever wants another look
-// at its objects has a clock of its own.
+// noResync disables the resync of informers, which would come for all objects at once. Owners that look at their objects
+// again have timers of their own.
 const noResync = time.Duration(0)
 
-// informer is one of client-go's with what is known about it. It runs once.
+// informer wraps an informer of client-go. It runs once.
 type informer struct {
 	set    *Set
 	src    Source
@@ -32,7 +32,7 @@ type informer struct {
 	log    logr.Logger
 	seen   *observer
 	shared cache.SharedIndexInformer
-	// press compresses the objects. Informers of one resource have the same.
+	// press compresses the objects. Informers of one resource share it.
 	press *cached.Press
 	// owners is guarded by Set.mu.
 	owners int
@@ -97,7 +97,7 @@ func (i *informer) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	})
-	// What client-go says about its watches is said here already, at the right level.
+	// This package has logged the messages of client-go about its watches already, at the right level.
 	i.shared.RunWithContext(klog.NewContext(ctx, i.log.V(1)))
 	waiting.Wait()
 	i.seen.streams.Wait()
@@ -120,7 +120,7 @@ func (i *informer) join(on Handler) (cache.ResourceEventHandlerRegistration, err
 	return i.shared.AddEventHandlerWithOptions(sink{on, i.seen}, cache.HandlerOptions{Logger: &log, ResyncPeriod: &never})
 }
 
-// leave takes a callback away while other owners stay, and waits until it does not run.
+// leave removes a callback while other owners stay, and waits until it has returned.
 func (i *informer) leave(joined cache.ResourceEventHandlerRegistration) {
 	if err := cache.ShutDownEventHandler(i.shared, joined); err != nil {
 		i.log.Error(err, "removing callback") // not reached: the registration is this informer's
@@ -133,14 +133,13 @@ func (i *informer) end() {
 	<-i.done
 }
 
-// byOwner is the index of objects by the uid of the owner that controls them and by the value of
-// the label that names their owner, or rather by the buckets that these fall into. The index has a
-// map for each of its values, and most owners have one or two objects of a kind: a map each would
-// cost as much as everything else that is kept beside the object's bytes. Whoever reads a bucket
-// picks what has the right one.
+// byOwner is the index of objects by their owners: by the uid of the controller, and by the value of the owner label.
+// The index has a map for each of its values, and most owners have one or two objects of a kind. Maps for each owner
+// would cost as much as everything else beside the objects' bytes. So the values are hash buckets, and readers filter a
+// bucket by the owner.
 const byOwner = "owner"
 
-// buckets bounds the objects that are looked at in vain: a thousandth of all.
+// buckets keeps the objects that a reader filters out at a thousandth of all.
 const buckets = 1 << 10
 
 // ownerBuckets indexes an object.
@@ -166,7 +165,7 @@ func bucketOf(owner string) string {
 	return string([]byte{byte(n >> 8), byte(n)})
 }
 
-// ownedBy returns the objects that the owner controls and those with its label, in no order.
+// ownedBy returns the objects that the owner controls and the objects with its label, in no order.
 func ownedBy(index cache.Indexer, owner string) []*cached.Object {
 	if owner == "" {
 		return nil

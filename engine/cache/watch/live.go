@@ -15,15 +15,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Compare returns a client like the given one of a resource, in a namespace unless that is empty. What the server
-// answers is compared with what the caches had before the request: an older version means that the API server's
-// versions have gone back. Then all sources list again, and a read fails with a [BackError]: what is worked out from two
-// states of the server fits neither. A write was done, so its answer is given as it is.
+// Compare wraps a client of a resource, in a namespace unless that is empty. It compares the server's answers with the
+// caches as they were before the request. An older version means that the API server's versions have gone back. Then all
+// sources list again, and a read fails with a [BackError]: a result from two states of the server fits neither. A write
+// was done, so its answer is returned as it is.
 func (s *Set) Compare(gvr schema.GroupVersionResource, namespace string, c dynamic.ResourceInterface) dynamic.ResourceInterface {
 	return comparing{c, s, gvr, namespace}
 }
 
-// comparing is what Compare returns.
+// comparing is the client that Compare returns.
 type comparing struct {
 	dynamic.ResourceInterface
 	set       *Set
@@ -31,7 +31,7 @@ type comparing struct {
 	namespace string
 }
 
-// Get implements [dynamic.ResourceInterface], as the others.
+// Get implements [dynamic.ResourceInterface], as do the other methods.
 func (c comparing) Get(ctx context.Context, name string, options metav1.GetOptions, sub ...string) (*unstructured.Unstructured, error) {
 	before := c.known(name, sub)
 	o, err := c.ResourceInterface.Get(ctx, name, options, sub...)
@@ -68,7 +68,7 @@ func (c comparing) Apply(ctx context.Context, name string, object *unstructured.
 	return o, before.wrote(o, err)
 }
 
-// known returns what the caches have of an object.
+// known returns the state of an object in the caches.
 func (c comparing) known(name string, sub []string) known {
 	if len(sub) > 0 && sub[0] != "status" || name == "" {
 		return nil // the answer may be of another kind
@@ -99,21 +99,21 @@ func (s *Set) showing(gvr schema.GroupVersionResource, namespace string) (out []
 	return out
 }
 
-// known is what caches had of an object before a request.
+// known is the state of an object in the caches before a request.
 type known []sight
 
-// sight is what one cache had of an object.
+// sight is the state of an object in one cache.
 type sight struct {
 	set      *Set
 	informer *informer
 	key      cache.ObjectName
-	// at is the version that the cache had caught up to, uid and version are those of the object, empty where there was none.
+	// at is the version that the cache had caught up to. Uid and version are the object's; empty if there was none.
 	at      string
 	uid     types.UID
 	version string
 }
 
-// compare returns an error when an answer shows that versions have gone back. Written: it is the answer to a write.
+// compare returns an error if an answer shows that versions have gone back. Written is true for the answer to a write.
 func (k known) compare(live *unstructured.Unstructured, written bool) (err error) {
 	for _, s := range k {
 		had, is := s.newer(live, written)
@@ -130,14 +130,14 @@ func (k known) compare(live *unstructured.Unstructured, written bool) (err error
 // wrote is compare for the answer to a write. It returns the error of the write.
 func (k known) wrote(o *unstructured.Unstructured, err error) error {
 	if err == nil {
-		_ = k.compare(o, true) // what was written was written
+		_ = k.compare(o, true) // the write was done
 	}
 	return err
 }
 
-// newer reports whether the cache had a newer state than the one that the server has, and returns its version. An object
-// whose version is not past the one that the cache had caught up to must be in the cache with that version. An object that
-// the cache lacks may be missing from a listing for another reason, so it counts only when it was just written.
+// newer reports whether the cache had a newer state than the server returned, and returns the cache's version. If the
+// object's version is not past that of the cache, the cache must have the object with that version. An object that the
+// cache lacks counts only after a write: a listing may lack it for another reason.
 func (s sight) newer(live *unstructured.Unstructured, written bool) (had string, is bool) {
 	version, same := live.GetResourceVersion(), s.uid == live.GetUID()
 	if same && older(version, s.version) {

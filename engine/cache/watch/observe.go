@@ -33,18 +33,18 @@ type observer struct {
 	streams sync.WaitGroup
 
 	mu sync.Mutex
-	// broken is what the last stream ended with, for the next request to return.
+	// broken is the error that ended the last stream. The next request returns it.
 	broken error
 }
 
-// listed is what a list request returns.
+// listed is the result of a list request.
 type listed interface {
 	runtime.Object
 	metav1.ListInterface
 }
 
-// observed returns what a reflector lists and watches the source's metadata with: the observer notes the
-// outcomes. Whole is the client that objects is of; it says whether it cannot stream lists, as fakes do.
+// observed returns the ListerWatcher for the source's metadata; the observer records the results. Whole is the client
+// that objects comes from: it says whether it cannot stream lists, as fakes do.
 func observed(o *observer, src Source, whole metadata.Interface, objects metadata.ResourceInterface) cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
@@ -58,10 +58,10 @@ func observed(o *observer, src Source, whole metadata.Interface, objects metadat
 	}, whole)
 }
 
-// list passes a list request on.
+// list sends a list request, and records its result.
 func list[L listed](ctx context.Context, o *observer, opts metav1.ListOptions, call func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
-	// The reflector begins with version 0: whatever the server has at hand. A server that lags
-	// behind would show this process an older state than the one before it saw.
+	// The reflector begins with version 0, for which a server returns any state it has at hand. A server that lags
+	// behind would return an older state than the previous process saw.
 	first := opts.Continue == ""
 	if newest := first && o.era.begin(); newest || opts.ResourceVersion == "0" {
 		opts.ResourceVersion = ""
@@ -76,11 +76,11 @@ func list[L listed](ctx context.Context, o *observer, opts metav1.ListOptions, c
 	return out, err
 }
 
-// watch passes a watch request on.
+// watch sends a watch request, and repeats it while the watch can be resumed.
 func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func(context.Context, metav1.ListOptions) (watch.Interface, error)) (watch.Interface, error) {
 	streamed := opts.SendInitialEvents != nil && *opts.SendInitialEvents
 	if err := o.release(); err != nil && !streamed {
-		return nil, err // it ended the stream before this one
+		return nil, err // the error that ended the previous stream
 	}
 	if streamed && o.era.begin() {
 		opts.ResourceVersion = ""
@@ -100,7 +100,7 @@ func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func
 			return o.forward(ctx, inner, streamed, limitOf(opts)), nil
 		case streamed:
 			// The reflector sends a list request next, which returns the error if there is one. A server without
-			// streamed lists refuses this request.
+			// streamed lists rejects this request.
 			return nil, withoutRetry(err)
 		case ctx.Err() != nil:
 			return nil, err
@@ -115,15 +115,15 @@ func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func
 	}
 }
 
-// retriable reports whether a watch can be resumed where it was, without another list: the server was
-// away, or has too much to do.
+// retriable reports whether a watch can be resumed at its version, without another list: the server was away or
+// overloaded.
 func retriable(err error) bool {
 	_, unanswered := errors.AsType[*url.Error](err)
 	return unanswered || utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
-// resumes reports whether a watch can be resumed where it was: the error is retriable, or the server has just come back and
-// refuses requests that it will soon allow.
+// resumes reports whether a watch can be resumed at its version. The error is retriable, or the server has just come
+// back and rejects requests that it will soon allow.
 func (o *observer) resumes(err error) bool {
 	if retriable(err) {
 		return true
@@ -134,8 +134,8 @@ func (o *observer) resumes(err error) bool {
 	return o.informer.set.settings.Outages.Covers(err)
 }
 
-// withoutRetry hides what makes the reflector try a streamed list again after a sleep that the
-// end of the context does not end: stopping would take up to a minute.
+// withoutRetry strips the error that makes the reflector sleep before another streamed list. That sleep ignores
+// cancellation: stopping would take up to a minute.
 func withoutRetry(err error) error {
 	if retriable(err) {
 		return errors.New(err.Error())
@@ -143,14 +143,14 @@ func withoutRetry(err error) error {
 	return err
 }
 
-// forward wraps a stream so that its events are noted.
+// forward wraps a stream so that its events are recorded.
 func (o *observer) forward(ctx context.Context, inner watch.Interface, listing bool, limit time.Duration) watch.Interface {
 	s := &stream{seen: o, inner: inner, listing: listing, limit: limit, out: make(chan watch.Event), stopped: make(chan struct{})}
 	o.streams.Go(func() { s.run(ctx) })
 	return s
 }
 
-// limitOf is how long a stream may be open; zero when the server was not asked to end it.
+// limitOf returns how long a stream may be open; zero if the server was not asked to end it.
 func limitOf(opts metav1.ListOptions) time.Duration {
 	if opts.TimeoutSeconds == nil {
 		return 0
@@ -158,7 +158,7 @@ func limitOf(opts metav1.ListOptions) time.Duration {
 	return time.Duration(*opts.TimeoutSeconds)*time.Second + overdueAfter
 }
 
-// ended notes that a stream is over.
+// ended records the end of a stream.
 func (o *observer) ended(s *stream) {
 	if time.Since(s.begun) >= calmAfter {
 		o.pace.calm()
@@ -187,7 +187,7 @@ func (o *observer) release() error {
 	return err
 }
 
-// arrived takes a listing, or a page of it.
+// arrived checks the versions in a listing, or in one page of it.
 func (o *observer) arrived(list listed, first, last bool) {
 	version, had := list.GetResourceVersion(), o.cacheVersion()
 	if first && older(version, had) {
@@ -213,7 +213,7 @@ func (o *observer) cacheVersion() string {
 	return o.informer.version()
 }
 
-// behind reports whether the cache may be that of before the last alarm.
+// behind reports whether the cache may still show a state from before the last alarm; see era.
 func (o *observer) behind() bool { return o.era.behind(o.cacheVersion) }
 
 // back makes every source list again, because versions have gone back; see [Set.wentBack].
@@ -227,8 +227,8 @@ func (o *observer) relist(epoch uint64) {
 	o.pace.calm()
 }
 
-// compare looks whether a listing shows an older version of an object than the cache has. Etcd may be set back with a
-// higher revision, as its tool offers: then the listing's own version does not show it.
+// compare checks whether a listing shows an older version of an object than the cache has. Etcd's own tool can restore a
+// snapshot with a higher revision; the listing's version does not show that.
 func (o *observer) compare(shown metav1.Object) {
 	if o.informer == nil {
 		return

@@ -21,15 +21,15 @@ func (i *informer) newest(ctx context.Context) (string, error) {
 	return list.GetResourceVersion(), nil
 }
 
-// prove asks for the server's newest version once after a watch was cut: a watch that is resumed at a version which the server
-// has yet to reach says nothing. A failed request is tried again until the source lists.
+// prove asks for the server's newest version once after a watch was cut. A watch that is resumed at a version the server
+// has yet to reach stays silent. A failed request is repeated until the source lists.
 func (o *observer) prove(ctx context.Context) {
 	if o.informer != nil && o.era.doubtful() {
 		o.streams.Go(func() { o.ask(ctx) })
 	}
 }
 
-// ask is prove once it has begun.
+// ask sends the requests of prove.
 func (o *observer) ask(ctx context.Context) {
 	again := pace{}
 	for {

@@ -23,8 +23,8 @@ const (
 	relistMost = 10 * time.Second
 	// askedMost bounds the wait that the server asks for.
 	askedMost = time.Minute
-	// hurryEach is how far apart the attempts of two sources are, on average, when all are to try again, and hurryWithin is in which
-	// time all do.
+	// hurryEach is the average time between the attempts of two sources when all try again. HurryWithin bounds the time
+	// in which all do.
 	hurryEach   = 2 * time.Millisecond
 	hurryWithin = 1500 * time.Millisecond
 	// calmAfter is how long a stream must stay open before the back-off starts over.
@@ -78,7 +78,7 @@ func (p *pace) calm() {
 	p.last = 0
 }
 
-// retry ends the wait that there is, or spares the next one.
+// retry ends the current wait, or skips the next one.
 func (p *pace) retry() {
 	select {
 	case p.hurry <- struct{}{}:
@@ -97,9 +97,9 @@ func (s *Set) Hurry() {
 	}
 }
 
-// failed is called by the reflector when listing or watching has failed, and makes the next attempts
-// itself. The reflector would wait up to a minute between them, longer each time, even when the
-// server just compacted old versions; and its wait could not be cut short when a missing right is granted.
+// failed is called by the reflector after a failed list or watch, and makes the next attempts itself. The reflector
+// would wait up to a minute between them, even if the server has just compacted old versions. Its wait could not end
+// early when a missing right is granted.
 func (i *informer) failed(ctx context.Context, r *cache.Reflector, err error) {
 	for err != nil && ctx.Err() == nil {
 		i.seen.health.missed(err) // the observer has noted most of them

@@ -31,7 +31,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
 )
 
-// Settings are what a set needs.
+// Settings configure a set.
 type Settings struct {
 	// Dynamic serves the compact profile; it may be a [Cutting]. Required.
 	Dynamic dynamic.Interface
@@ -40,21 +40,21 @@ type Settings struct {
 	// OwnerLabel is the key of the label by which objects name an owner that does not control them;
 	// see [Handle.OwnedBy]. Optional.
 	OwnerLabel string
-	// Log gets each fault once, and once that it is over; retries at V(1). Optional.
+	// Log gets each fault once, and its end once; retries at V(1). Optional.
 	Log logr.Logger
 	// Changed is called when a source has synced for the first time, and when a fault appears,
 	// changes or disappears. For one source the calls come one by one, the last one with the
 	// last state, and none after its last handle was closed. The source has its defaults filled
 	// in, as [Handle.Source] has. It must be quick and must not call Close. Optional.
 	Changed func(Source, State)
-	// Outages knows the refusals of a server that has just come back. After such a refusal a watch resumes where it was.
-	// Optional.
+	// Outages knows the rejections of a server that has just come back. After such a rejection a watch resumes where it
+	// was. Optional.
 	Outages *transport.Outages
 	// Listener is called when versions go back. Optional.
 	Listener Listener
 }
 
-// Cutting is a client whose lists and watches can bring the objects of a cache, as package cached/wire has one.
+// Cutting is a client whose lists and watches can return objects as a cache holds them. Package cached/wire has one.
 type Cutting interface {
 	Cutting(cut func(json []byte) *cached.Object) (dynamic.Interface, error)
 }
@@ -74,7 +74,7 @@ type Set struct {
 	mu        sync.Mutex
 	closed    bool
 	informers map[Source]*informer
-	// places has the same informers, by what they may show.
+	// places has the same informers, by the resource and namespace that they show.
 	places map[place][]*informer
 	alarms
 }
@@ -155,8 +155,8 @@ func (s *Set) acquire(ctx context.Context, src Source) (*informer, error) {
 	return i, nil
 }
 
-// pressLocked returns what compresses the objects of a source: that of another source of the resource in the same form, as
-// of another namespace, or a new one.
+// pressLocked returns the compressor for the objects of a source. Sources of one resource in the same form share it, for
+// example in two namespaces.
 func (s *Set) pressLocked(src Source) *cached.Press {
 	for other, i := range s.informers {
 		if other.GVR == src.GVR && other.Form == src.Form {
@@ -166,8 +166,8 @@ func (s *Set) pressLocked(src Source) *cached.Press {
 	return &cached.Press{}
 }
 
-// release takes an owner away and reports whether it was the last one; then the informer is no
-// longer the set's and has to be ended.
+// release removes an owner, and reports whether it was the last one. The informer has left the set then, and the caller
+// has to end it.
 func (s *Set) release(i *informer) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,15 +17,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
 
-// Source says what is watched and how it is held. Equal sources share one informer.
+// Source selects objects to watch, and says how the cache holds them. Equal sources share one informer.
 type Source struct {
 	// GVR is the resource. Required.
 	GVR schema.GroupVersionResource
 	// Namespace limits the source to one namespace. Empty means all, and is required for
 	// resources without namespaces.
 	Namespace string
-	// LabelSelector and FieldSelector, in kubectl's form, are evaluated by the server: what they
-	// do not select does not exist here. Empty means everything.
+	// LabelSelector and FieldSelector, in kubectl's form, are evaluated by the server. Objects that they do not select
+	// do not exist here. Empty means everything.
 	LabelSelector, FieldSelector string
 	// Form says how the objects are held.
 	cached.Form
@@ -50,7 +50,7 @@ type scope struct {
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
-	// blind: the field selector asks for fields that only the server can evaluate.
+	// blind is true if the field selector has fields that only the server can evaluate.
 	blind bool
 }
 

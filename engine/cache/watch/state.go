@@ -24,12 +24,11 @@ var errBlind = fmt.Errorf("no list or watch has answered for %s", blindAfter)
 
 // State is how a source is doing.
 type State struct {
-	// Synced: the first listing is in the cache. It stays so whatever comes after.
+	// Synced is true once the first listing is in the cache. It stays true.
 	Synced bool
-	// Fault is the last failure to list or watch that no success has followed, nil when all is
-	// well. The API machinery's predicates apply: apierrors.IsNotFound says that the resource is
-	// not there, apierrors.IsForbidden that a permission is missing. Meanwhile the cache stays
-	// as it was.
+	// Fault is the last failure to list or watch, if no success has followed; else nil. The API machinery's predicates
+	// apply. With apierrors.IsNotFound the resource does not exist; with apierrors.IsForbidden a permission is missing.
+	// Meanwhile the cache stays as it was.
 	Fault error
 	// Stale is the time of the last complete listing or open watch. Zero while a watch is open, and before the first
 	// listing.
@@ -43,12 +42,10 @@ type State struct {
 	Failures int
 }
 
-// health keeps the state of one source.
+// health keeps the state of one source. A blind source has a fault even if no request has failed.
 //
-// Listing and watching fail separately, or a source that may be listed but not watched would
-// heal and fail with each retry.
-//
-// A blind source has a fault even if no request has failed.
+// Faults of lists and of watches are separate. Otherwise a source that may be listed and not watched would recover and
+// fail with each retry.
 type health struct {
 	src     Source
 	log     logr.Logger
@@ -58,9 +55,9 @@ type health struct {
 	state State // its Fault comes from list and watch
 	list  error
 	watch error
-	// breaks counts the streams that broke in a row. One is a server going away politely.
+	// breaks counts the streams that broke in a row. A single one may be a server that shuts down.
 	breaks int
-	// dim makes the state blind when its time comes; nil before the first listing.
+	// dim is the timer that makes the state blind; nil before the first listing.
 	dim *time.Timer
 
 	// notifying is held while changed runs, so that calls come one by one and the last one has
@@ -74,7 +71,7 @@ func newHealth(src Source, log logr.Logger, changed func(Source, State)) *health
 	return &health{src: src, log: log, changed: changed}
 }
 
-// listed notes how a list request ended.
+// listed records how a list request ended.
 func (h *health) listed(err error) {
 	h.update(func() {
 		if h.list = h.judge("listing", h.list, err); err == nil {
@@ -94,7 +91,7 @@ func (h *health) followed() {
 	})
 }
 
-// lost notes that the watch has ended.
+// lost records that the watch has ended.
 func (h *health) lost() { h.update(h.staleLocked) }
 
 // staleLocked starts the time without a watch.
@@ -121,7 +118,7 @@ func (h *health) opened(err error) {
 	})
 }
 
-// flowed notes that a stream works: it brought an event, or it has been open for a while.
+// flowed records that a stream works: it brought an event, or it has been open for a while.
 func (h *health) flowed(event bool) {
 	h.update(func() {
 		h.breaks, h.watch = 0, nil
@@ -131,7 +128,7 @@ func (h *health) flowed(event bool) {
 	})
 }
 
-// broke notes that a stream ended with an error.
+// broke records that a stream ended with an error.
 func (h *health) broke(err error) {
 	h.update(func() {
 		if h.breaks++; h.breaks > 1 {
@@ -149,7 +146,7 @@ func (h *health) missed(err error) {
 	})
 }
 
-// synced notes that the first listing is in the cache.
+// synced records that the first listing is in the cache.
 func (h *health) synced() { h.update(func() { h.state.Synced = true }) }
 
 // now returns the state.
@@ -171,7 +168,8 @@ func (h *health) end() {
 	h.ended = true
 }
 
-// judge returns the fault that err makes of an earlier one.
+// judge returns the fault after a request: nil after a success, the earlier fault after a routine error, else the new
+// one.
 func (h *health) judge(doing string, earlier, err error) error {
 	if err == nil {
 		return nil
@@ -241,7 +239,7 @@ type fault struct {
 	err   error
 }
 
-// Error leaves out the request's address, which is long and another one each time.
+// Error leaves out the request's URL, which is long and different each time.
 func (f *fault) Error() string {
 	why := f.err
 	if request, is := errors.AsType[*url.Error](why); is {
@@ -262,7 +260,7 @@ func alike(a, b error) bool {
 	return f.doing == g.doing && rootOf(f.err) == rootOf(g.err)
 }
 
-// rootOf returns the part of an error that stays the same between attempts. Ports in messages do not.
+// rootOf returns the part of an error that stays the same between attempts. The ports in messages change.
 func rootOf(err error) string {
 	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
 		return string(reason)

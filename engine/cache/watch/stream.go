@@ -22,8 +22,8 @@ const (
 	// steadyAfter is how long a stream stays open without an error before it counts as working
 	// though it brought nothing.
 	steadyAfter = 5 * time.Second
-	// brief is how long a stream must have been open at least for the reflector to take its end for
-	// an ordinary one: a second, and a bit because it measures for itself.
+	// brief is the least time that a stream must be open so that the reflector takes its end for an ordinary one. It is
+	// a second, and a margin because the reflector measures for itself.
 	brief = 1100 * time.Millisecond
 	// silentAfter is the least time after which a stream counts as silent. API servers send a bookmark a minute. A
 	// server that sends them less often gets a quarter more than the longest time between two of its bookmarks.
@@ -31,7 +31,7 @@ const (
 	// usualBeat is the time between two bookmarks of an API server that has sent only one, the end of a streamed list: its
 	// watch cache sends both (bookmarkFrequency in k8s.io/apiserver/pkg/storage/cacher).
 	usualBeat = time.Minute
-	// stalledAfter is how long a streamed list may say nothing: its server has all of it at hand.
+	// stalledAfter is how long a streamed list may be silent: its server has all of it at hand.
 	stalledAfter = time.Minute
 	// overdueAfter is how much longer a stream may be open than the server was asked to keep it.
 	overdueAfter = time.Minute
@@ -55,17 +55,17 @@ type stream struct {
 	seen  *observer
 	inner watch.Interface
 	out   chan watch.Event
-	// listing: the events still are those of a streamed list, and the reflector deals with errors.
+	// listing is true while the events belong to a streamed list. The reflector handles errors then.
 	listing bool
 	// limit is the time after which a stream without bookmarks is closed; zero for never. A proxy that has lost its server
 	// sends nothing, and its silence looks like that of a server without changes.
 	limit         time.Duration
 	opened, begun time.Time
-	// any: an event came, the last one when heard says. Marked is when the last bookmark came. Before
-	// the first these are when the stream began, or when a streamed list was complete.
+	// any is true after the first event; heard is the time of the last one. Marked is the time of the last bookmark.
+	// Before the first, both are the time when the stream began or a streamed list was complete.
 	any           bool
 	heard, marked time.Time
-	// filled: the stream began with a list, and all of it came.
+	// filled is true if the stream began with a list, and all of it came.
 	filled bool
 
 	once    sync.Once
@@ -150,11 +150,11 @@ func (s *stream) turned() <-chan struct{} {
 	return s.seen.era.turned()
 }
 
-// forward notes an event and passes it on. It reports whether the stream is over, and the error that
+// forward records an event and passes it on. It reports whether the stream is over, and the error that
 // ended it.
 func (s *stream) forward(ctx context.Context, event watch.Event) (over bool, err error) {
 	if event.Type == watch.Error && ctx.Err() != nil {
-		return false, nil // the request was ended by us, which is no error
+		return false, nil // we have ended the request, which is not an error
 	}
 	version, err := s.note(event)
 	if err != nil && !s.listing {
@@ -171,7 +171,7 @@ func (s *stream) forward(ctx context.Context, event watch.Event) (over bool, err
 	}
 }
 
-// overdue returns a channel that says when the server should have ended the stream; nil where there is no such time.
+// overdue returns a channel that fires when the server should have ended the stream; nil if there is no such time.
 func (s *stream) overdue() <-chan time.Time {
 	if s.limit <= 0 {
 		return nil
@@ -234,7 +234,7 @@ func (s *stream) note(event watch.Event) (version string, err error) {
 	h.flowed(true)
 	m, err := meta.Accessor(event.Object)
 	if err != nil {
-		return "", nil // the reflector says so
+		return "", nil // the reflector reports it
 	}
 	version = m.GetResourceVersion()
 	switch {
@@ -255,7 +255,7 @@ func (s *stream) note(event watch.Event) (version string, err error) {
 	return version, nil
 }
 
-// listed notes the end of a streamed list, which is at this version.
+// listed records the end of a streamed list, which is at this version.
 func (s *stream) listed(version string) {
 	if had := s.seen.cacheVersion(); older(version, had) {
 		s.seen.back(true, s.seen.health.src, had, version)
@@ -278,7 +278,7 @@ func (s *stream) linger() {
 	}
 }
 
-// early is how much sooner than asked a server may end a watch that ends in its time.
+// early is how much sooner than asked a server may end a watch that still ends in time.
 const early = 2 * time.Second
 
 // early reports whether a watch that ends now ends before its time.

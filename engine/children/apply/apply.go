@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apply makes children as their templates say, by server-side apply: tied to their owner, without adopting an object
-// silently, and without a request when nothing differs.
+// Package apply applies children with server-side apply. It ties them to their owner, adopts no object silently, and
+// sends no request if nothing differs.
 package apply
 
 import (
@@ -34,27 +34,30 @@ type Applier struct {
 	Manager string
 	// Adopt says what happens to an object without an owner.
 	Adopt dsl.Adoption
-	// Settled is the owner's, and lives as long as the process. Children of one owner may be applied at the same time.
+	// Settled belongs to the owner, and lives as long as the process. Children of one owner may be applied at the same
+	// time.
 	Settled *Settled
-	// Drift says what is put back. Allow are field managers whose fields stay where it is strict.
+	// Drift says which changes by others are reverted. Allow are field managers whose fields stay if it is strict.
 	Drift dsl.DriftPolicy
 	Allow []string
 	// Update says what happens to a child whose template has changed.
 	Update dsl.UpdatePolicy
-	// Vacant says that the place of the child was entered into the owner's record a moment ago
-	// because nothing was known to be there: what is found there has not become a child by that.
+	// Vacant is true if the place of the child was entered into the owner's inventory a moment ago, because nothing was
+	// known to be there. If an object is found there, the entry alone does not make it a child.
 	Vacant bool
-	// Lacking: the cache, which would show an object of the child's name, has none. The child is made without a look.
+	// Lacking is true if the cache would show an object of the child's name and has none. The child is created without a
+	// read.
 	Lacking bool
-	// Found, when it is not nil, is filled in with what somebody changed of a child that is put back.
+	// Found, if it is not nil, is filled in with the reverted changes by others.
 	Found *drift.Drift
-	// Version is that of the child from which what is desired was made; empty for any. A later version is not changed.
+	// Version is the version of the child that desired was made from; empty for any. A later version is not changed.
 	Version string
-	// Note is written into the child annotation of a child without a name, see [Note]. It is no reason to write.
+	// Note is written into the child annotation of a child without a name, see [ownership.Note]. It alone causes no
+	// write.
 	Note string
 	// Observer is optional.
 	Observer Observer
-	// Scale finds where a kind has its number of replicas; optional.
+	// Scale finds the field with the number of replicas of a kind; optional.
 	Scale Scale
 	// kept are the fields whose values stay if the template drops them.
 	kept []dsl.Path
@@ -66,8 +69,8 @@ type Scale interface {
 	ScalePath(ctx context.Context, kind schema.GroupVersionKind) (dsl.Path, error)
 }
 
-// KeptOf returns the fields of a kind whose values stay if a template drops them: others than the operator change them while the
-// object lives, and its default is one replica.
+// KeptOf returns the fields of a kind whose values stay if a template drops them: its number of replicas. Others than
+// the operator change it while the object lives, and its default is one.
 func KeptOf(ctx context.Context, scale Scale, kind schema.GroupVersionKind) ([]dsl.Path, error) {
 	if scale == nil {
 		return nil, nil
@@ -79,23 +82,26 @@ func KeptOf(ctx context.Context, scale Scale, kind schema.GroupVersionKind) ([]d
 	return []dsl.Path{path}, nil
 }
 
-// Observer is asked before this owner's child is changed, and sees the writes.
+// Observer may veto a change of this owner's child, and sees the writes.
 type Observer interface {
-	// Contest says why the child is not to be changed after all; nil if it may be.
+	// Contest returns an error if the child must not be changed; nil if it may.
 	Contest(live *unstructured.Unstructured) error
 	// Wrote gets the child after a write that another one follows.
 	Wrote(*unstructured.Unstructured)
 }
 
-// Settled remembers children that differ from what was applied: the server rewrote a value. The zero value has none.
+// Settled remembers children that differ from the applied objects, because the server rewrote a value. The zero value is
+// empty.
 type Settled struct {
 	mu sync.Mutex
 	of map[string]string // the content by the child's name
-	// values digest what was desired last, with the values of a Secret, of children whose drift is ignored.
+	// values has digests of the last desired objects, including the values of Secrets, for children whose drift is
+	// ignored.
 	values map[string]string
 }
 
-// same reports whether the same is desired as when it was asked or settled last in the life of the process.
+// same reports whether the desired object equals the one of the last call or the last apply in this process. The first
+// call returns true.
 func (s *Settled) same(desired *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,18 +128,19 @@ func (s *Settled) keepLocked(desired *unstructured.Unstructured) {
 	s.values[name(desired)] = digest(desired.Object)
 }
 
-// Apply makes the child as desired, which [Owner.Complete] has completed. Cached is the object of that name in the cache, nil
-// when there is none. The deed is empty when no write was done; result is what it made of the object, also where it is given
-// back. An object that the owner may not have is left alone; the error is a *dsl.NotOwnedError then, or one of dsl.Waiting for
-// what the garbage collector has yet to take from an earlier owner. Other errors wrap those of the API machinery and name the child.
-func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired, cached *unstructured.Unstructured) (result *unstructured.Unstructured, deed Deed, err error) {
+// Apply applies the child as desired, which [ownership.Owner.Complete] has completed. Cached is the object of that name
+// in the cache; nil for none. Operation is empty if nothing was written. Result is the object after the write, even if it
+// was left to somebody else. An object that the owner may not have is left alone. The error is then a *dsl.NotOwnedError, or
+// one of dsl.Waiting if the garbage collector has yet to delete it with an earlier owner. Other errors wrap those of the
+// API machinery and name the child.
+func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired, cached *unstructured.Unstructured) (result *unstructured.Unstructured, operation Operation, err error) {
 	live := cached
 	if live == nil {
-		if live, result, deed, err = a.obtain(ctx, c, desired); live == nil {
-			return result, deed, err
+		if live, result, operation, err = a.obtain(ctx, c, desired); live == nil {
+			return result, operation, err
 		}
 		if a.Vacant {
-			a.Owner.Record = a.Owner.Record.Without(ownership.PlaceOf(desired))
+			a.Owner.Inventory = a.Owner.Inventory.Without(ownership.PlaceOf(desired))
 		}
 	}
 	stale, adopts, err := a.judge(desired, live)
@@ -154,9 +161,9 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 	return a.update(ctx, c, desired, live, adopts)
 }
 
-// obtain makes a child that the cache does not have, or returns what is there. The cache may lag, and a narrower scope does not
-// show everything: what it would not show is looked for first, and so is what the server does not make.
-func (a Applier) obtain(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured) (live, result *unstructured.Unstructured, deed Deed, err error) {
+// obtain creates a child that the cache does not have, or returns the live one. The cache may lag, or cover too little.
+// If the cache would not show the child, obtain reads it first. After a doubtful rejection, it reads and creates again.
+func (a Applier) obtain(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured) (live, result *unstructured.Unstructured, operation Operation, err error) {
 	for _, version := range []string{noVersion, ""} {
 		if !a.Lacking || version == "" {
 			if live, err = c.Get(ctx, desired.GetName(), metav1.GetOptions{}); err == nil {
@@ -166,22 +173,22 @@ func (a Applier) obtain(ctx context.Context, c dynamic.ResourceInterface, desire
 				return nil, nil, "", fmt.Errorf("applying %s: reading it: %w", name(desired), err)
 			}
 		}
-		result, deed, err = a.create(ctx, c, desired, version)
+		result, operation, err = a.create(ctx, c, desired, version)
 		if !doubtful(err, desired.GetName()) {
 			break
 		}
 	}
-	return nil, result, deed, err
+	return nil, result, operation, err
 }
 
-// Stale reports whether Apply would change an object that is there. The error is a
-// *dsl.NotOwnedError for one that the owner may not have, or what the observer says.
+// Stale reports whether Apply would change a live object. The error is a *dsl.NotOwnedError if the owner may not have
+// the object, or the observer's error.
 func (a Applier) Stale(desired, live *unstructured.Unstructured) (bool, error) {
 	stale, _, err := a.judge(desired, live)
 	return stale, err
 }
 
-// judge decides what applying desired would do to an object that is there.
+// judge decides what applying desired would do to a live object.
 func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts bool, err error) {
 	ours, by := a.Owner.Owned(live)
 	ours = ours || by == "" && a.made(desired, live)
@@ -203,13 +210,13 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 	return err == nil, false, err
 }
 
-// made reports whether an object without an owner reference was made from what is desired now, in which its owner is named: then
-// somebody has cut the tie by hand, which is put back like any other change.
+// made reports whether an object without an owner was made from desired, which names its owner. Somebody has removed the
+// tie by hand then, and it is restored like any other change.
 func (a Applier) made(desired, live *unstructured.Unstructured) bool {
 	return a.Owner.Keys.Made(live) && a.sameMark(desired, live)
 }
 
-// mark is what an object says that it was applied from.
+// mark returns the annotation of an object that identifies the template it was applied from.
 func (a Applier) mark(o *unstructured.Unstructured) string {
 	return ownership.Annotation(o, a.Owner.Keys.Applied)
 }
@@ -234,12 +241,12 @@ func (a Applier) Holds(desired, live *unstructured.Unstructured) bool {
 	return a.Settled.of[name(live)] == a.content(live)
 }
 
-// asWanted reports whether live has what is desired, and nothing that is to be taken away.
+// asWanted reports whether live has all that is desired, and no additions by others that have to be removed.
 func (a Applier) asWanted(desired, live *unstructured.Unstructured) bool {
 	return drift.Covers(desired, live) && a.added(desired, live, a.Drift == dsl.DriftStrict).Empty()
 }
 
-// tied reports whether live has what ties it to its owner as desired has it.
+// tied reports whether live has the same ties to its owner as desired.
 func (a Applier) tied(desired, live *unstructured.Unstructured) bool {
 	keys := a.Owner.Keys
 	for _, key := range []string{keys.Child, keys.Owner} {
@@ -251,13 +258,14 @@ func (a Applier) tied(desired, live *unstructured.Unstructured) bool {
 	return live.GetLabels()[keys.Label] == desired.GetLabels()[keys.Label] && (ref == nil || has != nil && has.UID == ref.UID)
 }
 
-// noVersion is a version that no object has: the storage's own first one. With it an apply to an object that is there is a
-// conflict; where there is none it makes one all the same.
+// noVersion is a version that no object has: the storage's own first one. An apply with it conflicts with an existing
+// object, and creates a missing one.
 const noVersion = "1"
 
-// create applies without force, so that an object which somebody else made in this moment is not overwritten. It is not joined
-// either with [noVersion]. One that is joined without, because nothing conflicted, is given back as it was.
-func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured, version string) (*unstructured.Unstructured, Deed, error) {
+// create applies without force, so it does not overwrite an object that somebody else creates at this moment. With
+// [noVersion] it does not join such an object either. Without it, an apply that conflicts with nothing joins the object,
+// and is undone.
+func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured, version string) (*unstructured.Unstructured, Operation, error) {
 	out := a.noted(desired)
 	out.SetResourceVersion(version)
 	result, err := c.Apply(ctx, desired.GetName(), out, metav1.ApplyOptions{FieldManager: a.Manager})
@@ -277,9 +285,9 @@ func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desire
 	return result, Created, nil
 }
 
-// doubtful reports whether a child was not made because there may be an object that the cache does not show, or because the
-// server makes nothing that has a version, as custom ones may, and Kubernetes before 1.24 with a Service: its error has no reason. Others
-// say that it is not valid.
+// doubtful reports whether a create failed because an object may exist that the cache does not show. It also does so for
+// a server that creates nothing with a version. Custom servers may do that, and Kubernetes before 1.24 does for a
+// Service: its error has no reason. Other servers report an invalid object.
 func doubtful(err error, child string) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
@@ -287,9 +295,9 @@ func doubtful(err error, child string) bool {
 	}
 	status := answer.Status()
 	switch status.Reason {
-	case metav1.StatusReasonConflict: // a webhook that refuses a child as a conflict does not name it
+	case metav1.StatusReasonConflict: // a webhook that rejects a child as a conflict does not name it
 		return status.Details != nil && cmp.Or(status.Details.Name, child) == child
-	case metav1.StatusReasonNotFound: // of a quota or a namespace they have its name
+	case metav1.StatusReasonNotFound: // errors about a quota or a namespace have that name
 		return status.Details == nil || cmp.Or(status.Details.Name, child) == child
 	case metav1.StatusReasonUnknown, metav1.StatusReasonInvalid:
 		return strings.Contains(status.Message, "resourceVersion")
@@ -297,7 +305,7 @@ func doubtful(err error, child string) bool {
 	return apierrors.IsBadRequest(err)
 }
 
-// giveBack drops every field that this operator has in an object, and says that it is not ours.
+// giveBack removes every field of this operator from an object, and returns an error that the object is not ours.
 func (a Applier) giveBack(ctx context.Context, c dynamic.ResourceInterface, joined *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(joined.GroupVersionKind())
@@ -305,13 +313,13 @@ func (a Applier) giveBack(ctx context.Context, c dynamic.ResourceInterface, join
 	empty.SetNamespace(joined.GetNamespace())
 	back, err := c.Apply(ctx, joined.GetName(), empty, metav1.ApplyOptions{FieldManager: a.Manager, Force: true})
 	if err != nil {
-		return joined, fmt.Errorf("giving back %s: %w", name(joined), err)
+		return joined, fmt.Errorf("releasing the fields of %s: %w", name(joined), err)
 	}
 	return back, notOwned(joined)
 }
 
-// noted returns what is desired with the note on it. Its metadata, and the annotations in there, are the caller's; the rest is not
-// copied.
+// noted returns the desired object with the note on it. The caller may change its metadata and annotations; the rest is
+// shared.
 func (a Applier) noted(desired *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: maps.Clone(desired.Object)}
 	metadata := map[string]any{}
@@ -321,7 +329,7 @@ func (a Applier) noted(desired *unstructured.Unstructured) *unstructured.Unstruc
 	out.Object["metadata"] = metadata
 	if a.Note != "" {
 		notes := out.GetAnnotations()
-		notes[a.Owner.Keys.Child] = a.Note // there is an annotation already: what it is applied from
+		notes[a.Owner.Keys.Child] = a.Note // an annotation is there already: the mark
 		out.SetAnnotations(notes)
 	}
 	return out
@@ -343,7 +351,7 @@ func (a Applier) settle(desired, result *unstructured.Unstructured) {
 	}
 }
 
-// content digests what a child is, without what changes by itself.
+// content returns a digest of a child, without parts that change by themselves.
 func (a Applier) content(u *unstructured.Unstructured) string {
 	tree := make(map[string]any, len(u.Object))
 	for key, value := range u.Object {
@@ -370,29 +378,3 @@ func digest(value any) string {
 
 // name names an object for people.
 func name(u *unstructured.Unstructured) string { return ownership.PlaceOf(u).People() }
-
-// refusal is the error about an object that the owner may not have, with what can be done about it where that is not plain.
-func (a Applier) refusal(live *unstructured.Unstructured, by string) error {
-	out := notOwned(live)
-	out.Owner = by
-	name, _ := ownership.ParsePlace(live.GetAnnotations()[a.Owner.Keys.Owner])
-	controller := metav1.GetControllerOfNoCopy(live)
-	switch {
-	case a.Owner.Says(live):
-		says := "has the label of this object"
-		if controller != nil {
-			says = "names this object as its controller"
-		}
-		out.Owner = ""
-		out.Advice = fmt.Sprintf("it %s, but is not in its record of children (annotation %s): delete it, or give the child another name",
-			says, a.Owner.Keys.Record)
-	case controller != nil:
-	case name == a.Owner.Name():
-		out.Advice = "it is not garbage-collected, as it has no owner reference: delete it, or give the child another name"
-	}
-	return out
-}
-
-func notOwned(u *unstructured.Unstructured) *dsl.NotOwnedError {
-	return &dsl.NotOwnedError{Resource: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
-}

@@ -18,9 +18,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
-// classified returns the error of an update as a [dsl.ImmutableError] if the API server refuses the change of fields, and not their
-// new values. It has no word for that: each kind, and each rule of a CRD, says it in another way. So all fields that it names must
-// differ, and it must take the new values in another object, as a dry run shows.
+// classified returns the error of an update as a [dsl.ImmutableError] if the API server rejects the change of fields,
+// and not their new values. The server has no code for that: each kind, and each rule of a CRD, words it differently. So
+// all fields in the error must differ, and a dry run must show that another object may have the new values.
 func (a Applier) classified(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, err error) error {
 	causes := causesOf(err)
 	refusesChange := func(cause metav1.StatusCause) bool {
@@ -36,9 +36,10 @@ func (a Applier) classified(ctx context.Context, c dynamic.ResourceInterface, de
 	return &dsl.ImmutableError{Answer: err, Causes: causes}
 }
 
-// acceptsNew asks whether the API server would create the desired object, in a dry run. The new object has another name,
-// and the child still exists, so errors about the name or a value that only one object can have, such as a node port, do
-// not count. Nor does a quota: it is checked after the validation, and the deleted child frees its share.
+// acceptsNew reports whether the API server would create the desired object, in a dry run. The new object has another
+// name, and the child still exists. So errors about the name do not count, nor errors about a value that only one object
+// can have, such as a node port. A quota does not count either: it is checked after the validation, and the deleted
+// child frees its share.
 func (a Applier) acceptsNew(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured) bool {
 	other := a.noted(desired)
 	other.SetGenerateName(desired.GetName() + "-")
@@ -51,8 +52,8 @@ func (a Applier) acceptsNew(ctx context.Context, c dynamic.ResourceInterface, de
 	return len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return drift.Differs(desired, live, cause.Field) })
 }
 
-// fixed returns the error of a child whose fields cannot be changed. It is a [FixedError] if the template has changed. If somebody else
-// has set one of the fields, a new child would lose it, so the API server's error stays as it is.
+// fixed returns the error of a child whose fields cannot be changed. It is a [FixedError] if the template has changed.
+// If somebody else has set one of the fields, a new child would lose it, so the API server's error is returned.
 func (ch change) fixed(ctx context.Context, live *unstructured.Unstructured, err *dsl.ImmutableError) error {
 	a, own := ch.applier, true
 	now, failed := ch.client.Get(ctx, ch.desired.GetName(), metav1.GetOptions{}) // caches lack managedFields
@@ -66,13 +67,13 @@ func (ch change) fixed(ctx context.Context, live *unstructured.Unstructured, err
 		}
 		own = own && by.Own(cause.Field)
 	}
-	if a.mark(live) != "" && (ch.deed == Updated && !ch.applied || own && ch.isSecret()) {
+	if a.mark(live) != "" && (ch.operation == Updated && !ch.applied || own && ch.isSecret()) {
 		return &FixedError{Live: live, ImmutableError: err}
 	}
 	return err
 }
 
-// causesOf returns the causes of an error about an object that is not valid.
+// causesOf returns the causes of an error about an invalid object.
 func causesOf(err error) []metav1.StatusCause {
 	answer := apierrors.APIStatus(nil)
 	if !errors.As(err, &answer) || answer.Status().Reason != metav1.StatusReasonInvalid || answer.Status().Details == nil {

@@ -12,12 +12,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// None returns children that can be neither read nor written, as there is no owner. The errors wrap why, and are permanent.
+// None returns children that can be neither read nor written, because there is no owner. The errors wrap why, and are
+// permanent.
 func None(why error) dsl.Children {
 	return none{dsl.Permanent(fmt.Errorf("asking for children: %w", why))}
 }
 
-// none is dsl.Children where there is no owner.
+// none implements [dsl.Children] without an owner.
 type none struct{ err error }
 
 func (n none) Missed() (bool, error) { return false, n.err }
@@ -42,12 +43,13 @@ func (n none) Remove(context.Context, dsl.ChildObject) error { return n.err }
 
 func (n none) Delete(context.Context, string, string) error { return n.err }
 
-// NoTargets returns targets that can neither be patched nor given back, as there is no owner. The errors wrap why, and are permanent.
+// NoTargets returns targets that can be neither patched nor released, because there is no owner. The errors wrap why,
+// and are permanent.
 func NoTargets(why error) dsl.Targets {
 	return noTargets{dsl.Permanent(fmt.Errorf("patching objects: %w", why))}
 }
 
-// noTargets is dsl.Targets where there is no owner.
+// noTargets implements [dsl.Targets] without an owner.
 type noTargets struct{ err error }
 
 func (n noTargets) Patch(context.Context, any, dsl.TargetSpec) (*unstructured.Unstructured, error) {

@@ -19,13 +19,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
-// Patching applies fields of one object that is no child, with a field manager of its own.
+// Patching applies fields to one object that is not a child, with a field manager of its own.
 type Patching struct {
 	Client dynamic.ResourceInterface
-	// Renewer renews own entries of dropped versions for which the API server refuses the apply.
+	// Renewer renews own entries of dropped versions if the API server rejects the apply because of them.
 	Renewer *Renewer
 	Target  ownership.Target
-	// Prefix begins the key of the annotation that notes which values the fields replace. It is not needed to give them back.
+	// Prefix begins the key of the annotation with the replaced values. It is not needed to release the fields.
 	Prefix string
 	// Kept are the fields whose values stay if the patch drops them; see [KeptOf].
 	Kept []dsl.Path
@@ -33,7 +33,7 @@ type Patching struct {
 
 // Force says whether an apply takes fields from other managers.
 type Force struct {
-	// Always: it takes them. Exact: it takes them if the object has not changed since it was looked at.
+	// Always takes them. Exact takes them if the object has not changed since it was read.
 	Always, Exact bool
 }
 
@@ -48,25 +48,24 @@ type PatchResult struct {
 	Unread error
 }
 
-// Apply applies the fields to the object that was looked at and to no other of its name. Before it come the fields that change hands,
-// see [drift.Handover], and a dry run that shows which values the fields replace. These are noted in an annotation of the object.
-// After it, the manager gives up fields whose replaced values came back.
+// Apply applies the fields to the object that was read, and to no other of its name. First it moves fields between
+// managers, see [drift.Handover]. A dry run then shows which values the fields replace, and an annotation of the object
+// notes them. After the apply, the manager gives up fields whose replaced values came back.
 func (p Patching) Apply(ctx context.Context, fields, live *unstructured.Unstructured, force Force) (PatchResult, error) {
 	a := patchAttempt{Patching: p, fields: p.Target.WithoutNote(fields), live: live, force: force}
 	if force.Exact {
 		err := a.run(ctx)
 		return a.out, err
 	}
-	err := p.Renewer.Do(ctx, p.Client, p.Target.Name, live.GetUID(), func(renewed *unstructured.Unstructured) error {
-		if renewed != nil {
-			a.wrote(renewed)
-		}
-		return a.retry(ctx)
-	})
+	renewed, err := p.Renewer.RenewRejected(ctx, p.Client, p.Target.Name, live.GetUID(), a.retry(ctx))
+	if renewed != nil {
+		a.wrote(renewed)
+		err = a.retry(ctx)
+	}
 	return a.out, err
 }
 
-// outdated reports whether an error says that the object has changed since it was looked at.
+// outdated reports whether an error says that the object has changed since it was read.
 func outdated(err error) bool {
 	return apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
@@ -81,7 +80,7 @@ type patchAttempt struct {
 	runs int
 }
 
-// retry runs until the object does not change meanwhile.
+// retry repeats run if the object has changed meanwhile, a limited number of times.
 func (a *patchAttempt) retry(ctx context.Context) error {
 	for {
 		err := a.run(ctx)
@@ -96,7 +95,7 @@ func (a *patchAttempt) retry(ctx context.Context) error {
 	}
 }
 
-// run applies the fields, to the version that was looked at if values are replaced or come back.
+// run applies the fields. If values are replaced or come back, the object must still have the version that was read.
 func (a *patchAttempt) run(ctx context.Context) error {
 	a.runs++
 	manager := a.Target.Manager
@@ -107,7 +106,7 @@ func (a *patchAttempt) run(ctx context.Context) error {
 	}
 	bare := drift.IsBare(a.fields)
 	if bare && !drift.Applies(a.live, manager) {
-		return nil // it had nothing else
+		return nil // the manager owns nothing else
 	}
 	sent := drift.With(a.fields, back)
 	news, err := a.replaced(ctx, sent)
@@ -135,7 +134,7 @@ func (a *patchAttempt) run(ctx context.Context) error {
 	return a.giveUp(ctx, over)
 }
 
-// handOver writes the fields that change hands. Those whose values come back are not released before.
+// handOver writes the fields that move between managers. Fields whose values come back are not released before.
 func (a *patchAttempt) handOver(ctx context.Context, back []drift.Replaced) error {
 	kept := slices.DeleteFunc(slices.Clone(a.Kept), func(path dsl.Path) bool {
 		return slices.ContainsFunc(back, func(r drift.Replaced) bool { return r.At(path) })
@@ -151,8 +150,8 @@ func (a *patchAttempt) handOver(ctx context.Context, back []drift.Replaced) erro
 	return err
 }
 
-// replaced returns the values that fields replace. A dry run shows the paths of the fields, which depend on the server's schema. It
-// is left out if the object has no such values.
+// replaced returns the values that fields replace. A dry run shows the paths of the fields, which depend on the server's
+// schema. It is skipped if the object has no such values.
 func (a *patchAttempt) replaced(ctx context.Context, fields *unstructured.Unstructured) ([]drift.Replaced, error) {
 	taking := drift.Taking{Desired: fields, Live: a.live, Manager: a.Target.Manager, Noted: ownership.ReplacedBy(a.live)}
 	if !a.force.Always {
@@ -170,8 +169,8 @@ func (a *patchAttempt) replaced(ctx context.Context, fields *unstructured.Unstru
 	return taking.Replaced(), nil
 }
 
-// addressed returns fields for the object that was looked at, so that the server creates none where it is gone. Exact: for that
-// version of it.
+// addressed returns fields for the object that was read, so that the server does not create a missing one. If exact is
+// true, they are for that version of it.
 func (a *patchAttempt) addressed(fields *unstructured.Unstructured, exact bool) *unstructured.Unstructured {
 	out := fields.DeepCopy()
 	out.SetUID(a.live.GetUID())
@@ -181,8 +180,9 @@ func (a *patchAttempt) addressed(fields *unstructured.Unstructured, exact bool) 
 	return out
 }
 
-// refused gives up the fields that the server requires, with their values, and applies the rest. Sent lacks these fields because their
-// original values are not known, and the owner would wait for ever. Any other refusal is returned.
+// refused handles a rejection. It gives up the fields that the server requires, keeps their values, and applies the
+// rest. Sent lacks these fields because their original values are unknown, and the owner would wait for ever. Any other
+// rejection is returned.
 func (a *patchAttempt) refused(ctx context.Context, sent *unstructured.Unstructured, refusal error) error {
 	var answer apierrors.APIStatus
 	if a.runs > releaseRetries || !apierrors.IsInvalid(refusal) || !errors.As(refusal, &answer) || answer.Status().Details == nil {

@@ -78,31 +78,27 @@ func TestARefusedPatchEnds(t *testing.T) {
 	}
 }
 
-// TestEntriesOfADroppedVersionAreRenewedOnTheSameObject holds that an apply that is refused for an own entry renews it and is sent once
-// more, unless another object has got the name meanwhile.
+// TestEntriesOfADroppedVersionAreRenewedOnTheSameObject holds that a refusal of an apply for an own entry renews it and returns the
+// object, unless another object has got the name meanwhile.
 func TestEntriesOfADroppedVersionAreRenewedOnTheSameObject(t *testing.T) {
 	refusal := apierrors.NewInternalError(errors.New(drift.RefusedVersionText + "example.com/v1alpha1"))
 	tests := map[string]struct {
-		uid           types.UID
-		sent, renewed int
+		uid     types.UID
+		renewed int
 	}{
-		"the same object":             {"u-web", 2, 1},
-		"whichever has the name":      {"", 2, 1},
-		"another object of that name": {"u-earlier", 1, 0},
+		"the same object":             {"u-web", 1},
+		"whichever has the name":      {"", 1},
+		"another object of that name": {"u-earlier", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			client, _, patches := serverWith(fooOf(t, "op", "v1alpha1"), nil)
-			sent := 0
-			err := NewRenewer(dsl.New("op"), dropped{}).Do(t.Context(), client, "web", tt.uid, func(*unstructured.Unstructured) error {
-				sent++
-				return refusal
-			})
-			if !errors.Is(err, refusal) {
+			renewed, err := NewRenewer(dsl.New("op"), dropped{}).RenewRejected(t.Context(), client, "web", tt.uid, refusal)
+			if renewed == nil && !errors.Is(err, refusal) || renewed != nil && err != nil {
 				t.Errorf("the error is %v", err)
 			}
-			if sent != tt.sent || *patches != tt.renewed {
-				t.Errorf("it was sent %d times and renewed %d times, want %d and %d", sent, *patches, tt.sent, tt.renewed)
+			if *patches != tt.renewed || (renewed != nil) != (tt.renewed > 0) {
+				t.Errorf("it was renewed %d times, want %d; the object is %v", *patches, tt.renewed, renewed)
 			}
 		})
 	}

@@ -17,11 +17,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/children/ownership"
 )
 
-// releaseRetries is how often a release is worked out again after somebody else wrote in between.
+// releaseRetries bounds how often a release starts again after somebody else wrote in between.
 const releaseRetries = 5
 
-// Release cuts what ties a child to its owner and leaves all else as it is: an apply of nothing would take its contents
-// along. The result is nil when there was nothing to cut, because the child is gone, or not this owner's any more.
+// Release removes the ties of a child to its owner, and leaves all else as it is. An apply of an empty object would
+// remove the contents, too. The result is nil if there were no ties to remove: the child is gone, or is not this
+// owner's.
 func Release(ctx context.Context, o ownership.Owner, c dynamic.ResourceInterface, manager string, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	uid, child := live.GetUID(), name(live)
 	for attempt := 0; ; attempt++ {

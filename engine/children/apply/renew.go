@@ -23,8 +23,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
-// Renewer rewrites an operator's own entries in the managedFields of objects whose CRD has dropped their version: the API server
-// refuses each apply to such an object, whoever sends it.
+// Renewer rewrites an operator's own entries in the managedFields of objects whose CRD has dropped their version. The
+// API server rejects every apply to such an object, from anybody.
 type Renewer struct {
 	kinds Kinds
 	// managers are the operator's field managers under all its names, the current one first.
@@ -45,40 +45,36 @@ func NewRenewer(op *dsl.Operator, kinds Kinds) *Renewer {
 	return r
 }
 
-// isOwn reports whether a field manager is the operator, or one of its patches or marks.
+// isOwn reports whether a field manager belongs to the operator, to one of its patches or to its marks.
 func (r *Renewer) isOwn(manager string) bool {
 	return slices.ContainsFunc(r.managers, func(name string) bool { return manager == name || strings.HasPrefix(manager, name+"/") })
 }
 
-// Do sends an apply to an object. If the API server refuses it for an own entry, Do renews the own entries and sends it once more, with
-// the object as it is then; before, renewed is nil. An error about entries of others says how to remove them. An empty uid stands for
-// whichever object has the name.
-func (r *Renewer) Do(ctx context.Context, c dynamic.ResourceInterface, name string, uid types.UID, send func(renewed *unstructured.Unstructured) error) error {
-	said := send(nil)
+// RenewRejected renews the own entries of an object if an apply to it ended with an error because of them. It returns the
+// renewed object, to which the apply can be sent again, or nil and the error. An error about entries of others says how
+// to remove them. An empty uid matches any object of the name.
+func (r *Renewer) RenewRejected(ctx context.Context, c dynamic.ResourceInterface, name string, uid types.UID, said error) (*unstructured.Unstructured, error) {
 	refused, is := drift.RefusedVersion(said)
 	if !is {
-		return said
+		return nil, said
 	}
 	live, err := c.Get(ctx, name, metav1.GetOptions{})
 	if err != nil || uid != "" && live.GetUID() != uid {
-		return said
+		return nil, said
 	}
 	found := r.find(ctx, live, refused)
 	if len(found.Others) > 0 {
-		return advised(said, refused, r.cure(ctx, live, found))
+		return nil, advised(said, refused, r.cure(ctx, live, found))
 	}
 	if len(found.Own) == 0 {
-		return said
+		return nil, said
 	}
-	renewed, err := r.rewrite(ctx, c, live, found)
-	if err != nil {
-		return err
-	}
-	return send(renewed)
+	return r.rewrite(ctx, c, live, found)
 }
 
-// Renew renews the own entries of an object before an apply is refused for them: they are in the way of anybody's. Held is the object as
-// a cache has it. The result is nil if there is nothing to renew, or if entries of others are in the way, too.
+// Renew renews the own entries of an object before an apply is rejected because of them: they block applies by anybody.
+// Held is the object from a cache. The result is nil if there is nothing to renew, or if entries of others block
+// applies, too.
 func (r *Renewer) Renew(ctx context.Context, c dynamic.ResourceInterface, held *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live, err := c.Get(ctx, held.GetName(), metav1.GetOptions{})
 	if err != nil || live.GetUID() != held.GetUID() {
@@ -95,7 +91,7 @@ func (r *Renewer) Finds(ctx context.Context, o *unstructured.Unstructured) bool 
 	return len(r.find(ctx, o, "").Own) > 0
 }
 
-// find finds the entries of dropped versions. Refused is one that is known.
+// find finds the entries of dropped versions. Refused is a version that is known to be dropped.
 func (r *Renewer) find(ctx context.Context, live *unstructured.Unstructured, refused string) drift.Dropped {
 	kind := live.GetKind()
 	dropped := func(apiVersion string) bool {
@@ -112,8 +108,8 @@ func (r *Renewer) rewrite(ctx context.Context, c dynamic.ResourceInterface, live
 	return Rewrite(ctx, c, live, found.Renewed(live), r.managers[0], nil)
 }
 
-// advised returns the server's error about a version with a cure: its words alone would not help. They quote no value, so the result
-// has them also where the error withholds them.
+// advised returns the server's error about a version with a cure, because its own text would not help. The text quotes
+// no value, so the result has it even if the error withholds values.
 func advised(said error, version, cure string) error {
 	answer := apierrors.APIStatus(nil)
 	if !errors.As(said, &answer) {
@@ -124,11 +120,12 @@ func advised(said error, version, cure string) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// cure says which entries of managedFields to remove, and how. The server ignores a change that leaves one of them.
+// cure returns advice on which entries of managedFields to remove, and how. The server ignores a change that leaves one
+// of them.
 func (r *Renewer) cure(ctx context.Context, live *unstructured.Unstructured, found drift.Dropped) string {
 	entries := live.GetManagedFields()
 	var whose []string
-	// One test guards the places. Messages are cut, so the rest is short.
+	// One test guards the indexes. Messages are cut, so the rest is short.
 	patch := []map[string]any{{"op": "test", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()}}
 	all := slices.Concat(found.Own, found.Others)
 	slices.Sort(all)
@@ -149,7 +146,7 @@ func (r *Renewer) cure(ctx context.Context, live *unstructured.Unstructured, fou
 	if live.GetNamespace() != "" {
 		namespace = " -n " + live.GetNamespace()
 	}
-	resource := live.GetKind() // which kubectl knows, too
+	resource := live.GetKind() // kubectl knows the kind, too
 	if served, err := r.kinds.KindOf(ctx, live.GroupVersionKind()); err == nil {
 		resource = served.GVR.GroupResource().String()
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
-// OutdatedError is that of a child that is there, and the owner's, whose template has changed, and which is recreated
-// for that; see [dsl.UpdateRecreate].
+// OutdatedError is the error for a child of the owner whose template has changed, and which has to be recreated for
+// that; see [dsl.UpdateRecreate].
 type OutdatedError struct{ Live *unstructured.Unstructured }
 
 // Error names the child.
@@ -28,8 +28,8 @@ func (e *OutdatedError) Error() string {
 	return fmt.Sprintf("applying %s: its template has changed", name(e.Live))
 }
 
-// fromAnother reports whether a child was made from another template, and its policy forbids an update in place. Its mark
-// says so. A child without a mark is updated in place: somebody has taken the mark off.
+// fromAnother reports whether a child was made from another template, as its mark shows, and its policy forbids an
+// update in place. A child without a mark is updated in place: somebody has removed the mark.
 func (a Applier) fromAnother(desired, live *unstructured.Unstructured) bool {
 	if a.Update != dsl.UpdateRecreate && a.Update != dsl.UpdateOnDelete {
 		return false
@@ -39,7 +39,7 @@ func (a Applier) fromAnother(desired, live *unstructured.Unstructured) bool {
 	if known {
 		return was != is
 	}
-	made := digestOf(whole) // by a configuration without update: the tie counts, too
+	made := digestOf(whole) // applied by a configuration without update: the digest includes the ties
 	return made != "" && made != digestOf(wanted)
 }
 
@@ -66,9 +66,9 @@ func isEmptied(mark string) bool {
 	return whole == bookkeeping.AppliedMark
 }
 
-// replace returns an [OutdatedError] where the template would change the child, as a dry run shows: a mark alone is no
-// reason to delete anything, and no child is deleted whose successor would be refused. It returns nil where the child is
-// updated in place.
+// replace returns an [OutdatedError] if the template would change the child, as a dry run shows. A mark alone is no
+// reason to delete a child, and no child is deleted whose successor the server would reject. It returns nil if the child
+// is updated in place.
 func (a Applier) replace(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured) error {
 	now, err := c.Get(ctx, desired.GetName(), metav1.GetOptions{})
 	switch {
@@ -80,7 +80,7 @@ func (a Applier) replace(ctx context.Context, c dynamic.ResourceInterface, desir
 	if ours, by := a.Owner.Owned(now); !ours && (by != "" || !a.Owner.Keys.Made(now)) {
 		return a.refusal(now, by)
 	}
-	// Defaults that the template excludes would be gone in a new child.
+	// A new child would lack defaults that the template excludes.
 	if now, err = a.take(ctx, c, desired, now, nothing); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (a Applier) replace(ctx context.Context, c dynamic.ResourceInterface, desir
 	return &OutdatedError{Live: now}
 }
 
-// visible is what a template may say of a child, without what the operator writes there for itself.
+// visible returns the parts of a child that a template can set, without the operator's own marks.
 func (a Applier) visible(u *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(u.Object)
 	delete(out, "status")

@@ -19,16 +19,16 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
-// takeRetries is how often managedFields are worked out again after somebody else wrote in between.
+// takeRetries bounds how often managedFields are computed again after somebody else wrote in between.
 const takeRetries = 5
 
-// inherits reports whether what people have set of an object stays, because the operator has not applied the object yet. It is the
-// owner's all the same: by an owner reference that somebody else made, for example.
+// inherits reports whether fields that people have set in an object stay, because the operator has not applied the
+// object yet. The object may still be the owner's: by an owner reference that somebody else made, for example.
 func (a Applier) inherits(live *unstructured.Unstructured) bool {
 	return a.Adopt == dsl.AdoptIfUnowned && a.Drift != dsl.DriftStrict && a.mark(live) == ""
 }
 
-// added finds what others have set of a child that is to be taken away.
+// added returns the additions by others to a child that have to be removed.
 func (a Applier) added(desired, live *unstructured.Unstructured, strict bool) drift.Added {
 	if a.Drift == dsl.DriftIgnore || a.inherits(live) {
 		return drift.Added{}
@@ -36,17 +36,18 @@ func (a Applier) added(desired, live *unstructured.Unstructured, strict bool) dr
 	return drift.Search{Own: a.Owner.Keys.All(), By: a.others(), Strict: strict}.Added(desired, live)
 }
 
-// others are those whose additions are taken away.
+// others selects the field managers whose additions are removed.
 func (a Applier) others() drift.Others { return drift.OthersOf(a.Drift, a.Manager, a.Allow) }
 
-// isOwn reports whether an entry is of what this operator has applied.
+// isOwn reports whether an entry has fields that this operator has applied.
 func (a Applier) isOwn(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == a.Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-// take makes fields that others have added this operator's: the next apply, which does not have them, takes them away,
-// unless a manager has set them as well that does not count. The mark is emptied with it, so that an apply comes also when the process ends
-// here; it still says which template the child was made from. The result is the object as it is then, or as it was where there is nothing to take.
+// take moves fields that others have added to this operator's entry. The next apply does not have them, so it removes
+// them, unless a manager that is not among the others has set them as well. The same write empties the mark, so that an
+// apply follows even if the process ends here. The mark still says which template the child was made from. The result is
+// the object after the write, or as it was if there is nothing to take.
 func (a Applier) take(ctx context.Context, c dynamic.ResourceInterface, desired, now *unstructured.Unstructured, find func(now *unstructured.Unstructured) drift.Added) (*unstructured.Unstructured, error) {
 	for attempt := 0; ; attempt++ {
 		entries, moved := a.taken(desired, now, find(now).Fields)
@@ -71,7 +72,7 @@ func (a Applier) take(ctx context.Context, c dynamic.ResourceInterface, desired,
 func nothing(*unstructured.Unstructured) drift.Added { return drift.Added{} }
 
 // taken returns the managedFields with these fields in this operator's entry, after the handover that the template
-// needs. Moved is false if nothing is to be written.
+// needs. Moved is false if there is nothing to write.
 func (a Applier) taken(desired, now *unstructured.Unstructured, fields *fieldpath.Set) (out []metav1.ManagedFieldsEntry, moved bool) {
 	out, moved = drift.HandoverOf(desired, now, a.Manager, a.kept...).Entries(now, a.Manager)
 	if fields == nil || fields.Empty() {
@@ -100,13 +101,14 @@ func (a Applier) taken(desired, now *unstructured.Unstructured, fields *fieldpat
 		rest = append(rest, drift.NewEntry(a.Manager, desired.GetAPIVersion()))
 	}
 	if rest[own].APIVersion != desired.GetAPIVersion() {
-		return out, moved // its fields may be called otherwise; the next apply has it in this version
+		return out, moved // its fields may have other names; the next apply has them in this version
 	}
 	rest[own].FieldsV1 = drift.Encoded(drift.FieldsOf(rest[own]).Union(fields))
 	return rest, true
 }
 
-// inherit puts what hands have set of an object under a manager of its own, apart from what they set later.
+// inherit moves the fields that people have set in an object to a manager of its own, apart from fields that they set
+// later.
 func (a Applier) inherit(ctx context.Context, c dynamic.ResourceInterface, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var out, before []metav1.ManagedFieldsEntry
 	for _, e := range now.GetManagedFields() {
@@ -119,7 +121,7 @@ func (a Applier) inherit(ctx context.Context, c dynamic.ResourceInterface, now *
 		i := slices.IndexFunc(before, func(b metav1.ManagedFieldsEntry) bool { return b.APIVersion == e.APIVersion })
 		if i < 0 {
 			before = append(before, e)
-		} else { // entries of one manager and version are one
+		} else { // a manager has one entry for each version
 			before[i].FieldsV1 = drift.Encoded(drift.FieldsOf(before[i]).Union(drift.FieldsOf(e)))
 		}
 	}
@@ -133,7 +135,7 @@ func (a Applier) inherit(ctx context.Context, c dynamic.ResourceInterface, now *
 	return result, nil
 }
 
-// rewrite writes managedFields, and annotations, to the version that was looked at.
+// rewrite writes managedFields and annotations to the version that was read.
 func (a Applier) rewrite(ctx context.Context, c dynamic.ResourceInterface, now *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry, notes map[string]any) (*unstructured.Unstructured, error) {
 	result, err := Rewrite(ctx, c, now, entries, a.Manager, notes)
 	if err == nil && a.Observer != nil {

@@ -19,35 +19,34 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
-// Deed is what was done to a child, or to another object.
-type Deed string
+// Operation is an action on a child, or on another object.
+type Operation string
 
-// The deeds. The empty one is nothing.
+// The operations. An empty one means that nothing was done.
 const (
-	// Created: it was not there.
-	Created Deed = "created"
-	// Updated: something else was desired than when it was last applied.
-	Updated Deed = "updated"
-	// PutBack: the same was desired, and somebody had changed it.
-	PutBack Deed = "put back"
-	// Unchanged: it was applied, and the server had it so, which writes a value in another way.
-	Unchanged Deed = "unchanged"
+	// Created: it did not exist.
+	Created Operation = "created"
+	// Updated: the desired object has changed since it was last applied.
+	Updated Operation = "updated"
+	// PutBack: the desired object is the same, and somebody had changed the child.
+	PutBack Operation = "put back"
+	// Unchanged: it was applied, and already was so at the server, which writes a value in another way.
+	Unchanged Operation = "unchanged"
 	// Adopted: it had no owner.
-	Adopted Deed = "adopted"
-	// GivenBack: somebody else made it at the same time, and it was left to them.
-	GivenBack Deed = "given back"
-	// Deleted: it was deleted. Released: it was cut loose from its owner.
-	Deleted  Deed = "deleted"
-	Released Deed = "released"
-	// Applied, Patched: an object that is no child was written.
-	Applied Deed = "applied"
-	Patched Deed = "patched"
-	// Yielded: the fields that a handler owned of an object that is no child were given back.
-	Yielded Deed = "gave back the fields of"
+	Adopted Operation = "adopted"
+	// GivenBack: somebody else created it at the same time, so it was left to them.
+	GivenBack Operation = "given back"
+	// Deleted: it was deleted. Released: its ties to the owner were removed.
+	Deleted  Operation = "deleted"
+	Released Operation = "released"
+	// Applied, Patched: an object that is not a child was written.
+	Applied Operation = "applied"
+	Patched Operation = "patched"
+	// Yielded: the fields that a handler owned in an object that is not a child were released.
+	Yielded Operation = "gave back the fields of"
 )
 
-// FixedError is that of a child that is there, and the owner's, whose template has come to another value of a field that
-// cannot be changed.
+// FixedError is the error for a child of the owner whose template has another value for a field that cannot be changed.
 type FixedError struct {
 	*dsl.ImmutableError
 	Live *unstructured.Unstructured
@@ -56,21 +55,22 @@ type FixedError struct {
 // Unwrap returns the error that names the fields.
 func (e *FixedError) Unwrap() error { return e.ImmutableError }
 
-// change is one update of a child that is there.
+// change is one update of a live child.
 type change struct {
-	applier Applier
-	client  dynamic.ResourceInterface
-	desired *unstructured.Unstructured
-	deed    Deed
-	// applied: the server has taken the very same before, so what it does not take now is what others changed.
+	applier   Applier
+	client    dynamic.ResourceInterface
+	desired   *unstructured.Unstructured
+	operation Operation
+	// applied is true if the server has accepted the very same template before. If it rejects it now, the reason is a
+	// change by others.
 	applied bool
-	// looked: the child was read, or written, and had the applier's version before.
+	// looked is true if the child was read or written, and had the applier's version before.
 	looked bool
 }
 
-// update applies with force to the object that was looked at and to no other of its name. One that
-// is adopted must not have changed since: somebody else may have taken it.
-func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) (*unstructured.Unstructured, Deed, error) {
+// update applies with force to the object that was read, and to no other of its name. An object to adopt must not have
+// changed since: somebody else may have adopted it.
+func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) (*unstructured.Unstructured, Operation, error) {
 	ch := a.change(c, desired, live, adopts)
 	now, err := ch.read(ctx, live)
 	if err != nil {
@@ -88,7 +88,7 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 		a.settle(desired, now)
 		return now, "", nil
 	}
-	ch.deed = ch.describe(live, now)
+	ch.operation = ch.describe(live, now)
 	if now, err = ch.prepare(ctx, live, now); err != nil {
 		return nil, "", err
 	}
@@ -107,29 +107,30 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 	return result, ch.sum(live, result), nil
 }
 
-// change judges what is about to be done, as far as the cache shows.
+// change prepares an update, and derives the operation from the cached child.
 func (a Applier) change(c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) change {
-	ch := change{applier: a, client: c, desired: desired, deed: Updated}
+	ch := change{applier: a, client: c, desired: desired, operation: Updated}
 	switch mark := a.mark(live); {
 	case adopts:
-		ch.deed = Adopted
+		ch.operation = Adopted
 	case a.sameMark(desired, live):
-		ch.deed, ch.applied = PutBack, true
+		ch.operation, ch.applied = PutBack, true
 		if a.Drift == dsl.DriftIgnore && a.tied(desired, live) {
-			ch.deed = Updated // other values are desired in a Secret
+			ch.operation = Updated // the values of a Secret have changed
 		}
-	case isEmptied(mark): // it was taken over from others, and then something came between
-		ch.deed, ch.applied = PutBack, true
+	case isEmptied(mark): // its fields were taken over, and the apply did not follow
+		ch.operation, ch.applied = PutBack, true
 	case mark == "":
-		ch.deed = PutBack // somebody has taken it off, or the operator has not applied the child yet
+		ch.operation = PutBack // somebody has removed it, or the operator has not applied the child yet
 	}
 	return ch
 }
 
-// read reads the child where the cache, which does not have what others manage, is not enough. It is nil where it is.
+// read reads the child if the cache is not enough, because it lacks the managedFields. It returns nil if the cache is
+// enough.
 func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	needed := ch.deed == Adopted || !ch.find(live).Empty() || ch.applier.inherits(live) || drift.MayHandOver(ch.desired, live, ch.applier.kept...)
-	if !needed && ch.deed != PutBack && !ch.question(live, nil).Touched() {
+	needed := ch.operation == Adopted || !ch.find(live).Empty() || ch.applier.inherits(live) || drift.MayHandOver(ch.desired, live, ch.applier.kept...)
+	if !needed && ch.operation != PutBack && !ch.question(live, nil).Touched() {
 		return nil, nil
 	}
 	now, err := ch.client.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
@@ -146,69 +147,69 @@ func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*un
 	return now, nil
 }
 
-// find finds what others have added.
+// find returns the additions by others.
 func (ch change) find(now *unstructured.Unstructured) drift.Added {
 	return ch.applier.added(ch.desired, now, ch.applier.Drift == dsl.DriftStrict)
 }
 
-// question asks who has changed what of the child.
+// question returns a query for who has changed which fields of the child.
 func (ch change) question(live, now *unstructured.Unstructured) drift.Question {
-	q := drift.Question{Desired: ch.desired, Live: live, Manager: ch.applier.Manager, Same: ch.deed == PutBack}
+	q := drift.Question{Desired: ch.desired, Live: live, Manager: ch.applier.Manager, Same: ch.operation == PutBack}
 	if now != nil {
 		q.Managed = append([]metav1.ManagedFieldsEntry{}, now.GetManagedFields()...)
 	}
 	return q
 }
 
-// describe fills in Found with what somebody has changed, and returns what is about to be done to the child.
-func (ch change) describe(live, now *unstructured.Unstructured) Deed {
-	if ch.applier.Found == nil || ch.deed == Adopted {
-		return ch.deed
+// describe fills in Found with the changes by others, and returns the operation.
+func (ch change) describe(live, now *unstructured.Unstructured) Operation {
+	if ch.applier.Found == nil || ch.operation == Adopted {
+		return ch.operation
 	}
-	if ch.deed == PutBack && now != nil && ch.applier.mark(live) == "" && !slices.ContainsFunc(drift.Managers(now), ch.applier.isOwn) {
-		return Updated // it is applied for the first time
+	if ch.operation == PutBack && now != nil && ch.applier.mark(live) == "" && !slices.ContainsFunc(drift.Managers(now), ch.applier.isOwn) {
+		return Updated // this is the first apply
 	}
 	q := ch.question(live, now)
 	q.More = ch.find(live)
 	*ch.applier.Found = drift.Of(q)
-	if ch.deed == PutBack && ch.applied && now != nil && !isEmptied(ch.applier.mark(live)) && len(ch.applier.Found.Fields)+len(ch.applier.Found.Added) == 0 {
+	if ch.operation == PutBack && ch.applied && now != nil && !isEmptied(ch.applier.mark(live)) && len(ch.applier.Found.Fields)+len(ch.applier.Found.Added) == 0 {
 		return Updated
 	}
-	return ch.deed
+	return ch.operation
 }
 
-// sum returns what was done to the child, and fills in Found with what was changed because something else is desired.
-func (ch change) sum(live, result *unstructured.Unstructured) Deed {
+// sum returns what was done to the child, and fills in Found with the changes that the new template caused.
+func (ch change) sum(live, result *unstructured.Unstructured) Operation {
 	switch {
-	case ch.deed == Adopted:
+	case ch.operation == Adopted:
 		return Adopted
 	case result.GetResourceVersion() == live.GetResourceVersion():
 		return Unchanged
 	case ch.applier.Found == nil:
-		return ch.deed
+		return ch.operation
 	}
 	updated := drift.Write{Desired: ch.desired, Before: live, After: result, Own: ch.applier.Owner.Keys.All(), Manager: ch.applier.Manager, Same: ch.applier.sameMark(ch.desired, live)}.Updated(*ch.applier.Found)
-	if ch.deed == PutBack && ch.applier.Found.String() == "" {
+	if ch.operation == PutBack && ch.applier.Found.String() == "" {
 		ch.applier.Found.Fields = updated // the process that took it over knew who
-		return ch.deed
+		return ch.operation
 	}
 	ch.applier.Found.Updated = updated
 	if len(updated) > 0 {
 		return Updated
 	}
-	return ch.deed
+	return ch.operation
 }
 
-// prepare sees to what others have set, before the template is applied. The result is the child as it is then.
+// prepare deals with fields that others have set, before the template is applied. The result is the child after that.
 func (ch change) prepare(ctx context.Context, live, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if now == nil {
 		return live, nil
 	}
 	inherits := ch.applier.inherits(now)
-	if ch.deed != Adopted && !inherits {
+	if ch.operation != Adopted && !inherits {
 		return ch.applier.take(ctx, ch.client, ch.desired, now, ch.find)
 	}
-	// Fields that an adopted child had before are removed by a later apply, when it is ours.
+	// A later apply removes the fields that an adopted child had before, when the child is ours.
 	now, err := ch.applier.take(ctx, ch.client, ch.desired, now, nothing)
 	if err != nil || !inherits && ch.applier.Drift == dsl.DriftStrict {
 		return now, err
@@ -216,11 +217,12 @@ func (ch change) prepare(ctx context.Context, live, now *unstructured.Unstructur
 	return ch.applier.inherit(ctx, ch.client, now)
 }
 
-// isAsLeft reports whether a child differs from its template only as the server left it when this template was applied: an earlier
-// process applied it, and nobody has changed these fields since. A process knows that of what it has applied itself.
+// isAsLeft reports whether a child differs from its template only as the server left it when this template was applied.
+// An earlier process applied the template, and nobody has changed these fields since. If this process applied it,
+// Settled knows.
 func (ch change) isAsLeft(now *unstructured.Unstructured) bool {
 	a := ch.applier
-	if now == nil || ch.deed != PutBack || !ch.applied || !a.sameMark(ch.desired, now) || ch.isSecret() || a.Settled.knows(now) {
+	if now == nil || ch.operation != PutBack || !ch.applied || !a.sameMark(ch.desired, now) || ch.isSecret() || a.Settled.knows(now) {
 		return false
 	}
 	return ch.find(now).Empty() && ch.question(now, now).Left()
@@ -229,8 +231,8 @@ func (ch change) isAsLeft(now *unstructured.Unstructured) bool {
 // isSecret reports whether the child is a Secret. Its mark lacks the values, so the same mark does not mean the same template.
 func (ch change) isSecret() bool { return ch.desired.GetKind() == "Secret" }
 
-// send applies the template. Where others have changed the child so that the server does not take it, what they have set
-// besides is taken away with it: a field that no manager has set may be of no use, or not allowed, without one that was put back.
+// send applies the template. If the server rejects it because others have changed the child, their other additions are
+// removed, too. An added field may be invalid or useless without a change that is reverted.
 func (ch change) send(ctx context.Context, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	result, err := ch.apply(ctx, now)
 	if !apierrors.IsInvalid(err) || !ch.applied || ch.isSecret() {
@@ -255,7 +257,7 @@ func (ch change) send(ctx context.Context, now *unstructured.Unstructured) (*uns
 func (ch change) apply(ctx context.Context, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	guarded, doing := ch.applier.noted(ch.desired), "applying"
 	guarded.SetUID(now.GetUID())
-	if ch.deed == Adopted {
+	if ch.operation == Adopted {
 		doing = "adopting"
 	}
 	guarded.SetResourceVersion(ch.version(now))
@@ -266,15 +268,15 @@ func (ch change) apply(ctx context.Context, now *unstructured.Unstructured) (*un
 	return result, nil
 }
 
-// late reports whether the child is another version than that from which what is desired was made.
+// late reports whether the child has another version than the one that desired was made from.
 func (ch change) late(now *unstructured.Unstructured) bool {
 	return ch.applier.Version != "" && now.GetResourceVersion() != ch.applier.Version
 }
 
-// version is the one that the child must still have when the template is applied; empty for any. Now is the child as it was read or
-// written last.
+// version returns the version that the child must still have when the template is applied; empty for any. Now is the
+// child as it was last read or written.
 func (ch change) version(now *unstructured.Unstructured) string {
-	if ch.deed == Adopted || ch.looked && ch.applier.Version != "" {
+	if ch.operation == Adopted || ch.looked && ch.applier.Version != "" {
 		return now.GetResourceVersion()
 	}
 	return ch.applier.Version
@@ -286,7 +288,8 @@ func (a Applier) conflict(desired *unstructured.Unstructured) error {
 	return fmt.Errorf("applying %s: %w", name(desired), apierrors.NewConflict(kind, desired.GetName(), errors.New("it has changed since it was read")))
 }
 
-// takeAgain takes away what could not be known before: what an object had that is adopted, and what the cache did not show.
+// takeAgain removes additions that were unknown before: fields of an adopted object, and fields that the cache did not
+// show.
 func (ch change) takeAgain(ctx context.Context, result *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	more := ch.find(result)
 	if more.Empty() {
@@ -300,8 +303,8 @@ func (ch change) takeAgain(ctx context.Context, result *unstructured.Unstructure
 	if ch.applier.Found != nil && ch.applier.Found.String() == "" {
 		ch.applier.Found.Added, ch.applier.Found.Managers = more.Paths, more.Managers
 	}
-	if ch.deed == Adopted {
-		ch.deed = Updated // it is ours now, and another version
+	if ch.operation == Adopted {
+		ch.operation = Updated // it is ours now, and has another version
 	}
 	return ch.apply(ctx, taken)
 }

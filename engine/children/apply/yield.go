@@ -20,8 +20,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
-// AppliedIn returns the resource of the version in which a target's manager has applied live: the note of replaced values has the paths
-// of that version. It is nil if live has that version, or if the version is not served any more.
+// AppliedIn returns the resource in the version in which a target's manager has applied live. The note of replaced
+// values has the paths of that version. AppliedIn returns nil if live has that version, or if the version is not served.
 func AppliedIn(ctx context.Context, kinds Kinds, t ownership.Target, live *unstructured.Unstructured) (*schema.GroupVersionResource, error) {
 	version := drift.AppliedVersion(live, t.Manager)
 	if version == "" || version == live.GetAPIVersion() {
@@ -34,10 +34,10 @@ func AppliedIn(ctx context.Context, kinds Kinds, t ownership.Target, live *unstr
 	return &served.GVR, err
 }
 
-// Yield gives back the fields that a handler owns of an object which is no child: it applies none with the target's field manager, so
-// the server removes those that no other manager owns. Replicas stay as they are, values that were replaced come back, and a field
-// that the server does not let go stays. There are no writes if there was nothing to give back. Live is the object as the server has
-// it; nil when it is gone.
+// Yield releases the fields that a handler owns in an object that is not a child. It applies no fields with the target's
+// field manager, so the server removes the fields that no other manager owns. Replicas stay as they are, replaced values
+// come back, and fields that the server requires stay. There are no writes if there is nothing to release. Live is the
+// object from the server; nil if it is gone.
 func (p Patching) Yield(ctx context.Context, live *unstructured.Unstructured) (PatchResult, error) {
 	if live == nil || !drift.Applies(live, p.Target.Manager) {
 		return PatchResult{}, nil
@@ -57,10 +57,10 @@ func (p Patching) Yield(ctx context.Context, live *unstructured.Unstructured) (P
 	return out, err
 }
 
-// Rewrite writes managedFields, and annotations, to the version that was looked at.
+// Rewrite writes managedFields and annotations to the version that was read.
 func Rewrite(ctx context.Context, c dynamic.ResourceInterface, now *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry, manager string, notes map[string]any) (*unstructured.Unstructured, error) {
 	if len(entries) == 0 {
-		entries = []metav1.ManagedFieldsEntry{{}} // the server's form of none
+		entries = []metav1.ManagedFieldsEntry{{}} // the server's form of an empty list
 	}
 	metadata := map[string]any{"uid": string(now.GetUID()), "resourceVersion": now.GetResourceVersion(), "managedFields": entries}
 	if len(notes) > 0 {

@@ -15,9 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Complete completes what [dsl.Object] has read, in place: the namespace, what ties it to its owner, which child it
-// is, and the annotation that says what it was applied from. An owner with a namespace cannot
-// have an owner reference in objects outside it: Kubernetes would delete them.
+// Complete completes an object from [dsl.Object] in place. It sets the namespace, the ties to the owner, the title, and
+// the mark of the template. An owner with a namespace cannot have an owner reference in objects outside it: Kubernetes
+// would delete them.
 func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spec dsl.ChildSpec) error {
 	switch {
 	case !namespaced:
@@ -37,7 +37,7 @@ func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spe
 	if isSecret(desired) && (spec.Update == dsl.UpdateRecreate || spec.Update == dsl.UpdateOnDelete) {
 		return dsl.Permanent(fmt.Errorf("applying %s: update %s is not for Secrets: which values were applied is not kept", PlaceOf(desired).People(), spec.Update))
 	}
-	if spec.Update != "" { // without the tie, which follows another name of the handler in place
+	if spec.Update != "" { // without the ties, so that a renamed handler updates the child in place
 		template = bookkeeping.TemplateMark + digest(withoutValues(desired))
 	}
 	if err := o.tie(desired, spec); err != nil {
@@ -86,18 +86,18 @@ func (o Owner) tie(desired *unstructured.Unstructured, spec dsl.ChildSpec) error
 		return err
 	}
 	withoutFinalizer(desired, o.Keys.Prefix+"/finalizer")
-	own := []string{o.Keys.Child, o.Keys.Owner, o.Keys.Applied, o.Keys.Record, o.Keys.Prefix + "/state", o.Keys.Prefix + "/retry"}
+	own := []string{o.Keys.Child, o.Keys.Owner, o.Keys.Applied, o.Keys.Inventory, o.Keys.Prefix + "/state", o.Keys.Prefix + "/retry"}
 	return set(desired, "annotations", own, notes)
 }
 
-// withoutFinalizer removes a finalizer that was copied from the owner: nobody would take it off the child.
+// withoutFinalizer removes a finalizer that was copied from the owner: nobody would remove it from the child.
 func withoutFinalizer(u *unstructured.Unstructured, name string) {
 	if list := u.GetFinalizers(); slices.Contains(list, name) {
 		u.SetFinalizers(slices.DeleteFunc(list, func(f string) bool { return f == name }))
 	}
 }
 
-// set makes the given keys of a map in metadata what is wanted of them.
+// set sets the given keys of a map in metadata to their wanted values, and removes keys without one.
 func set(u *unstructured.Unstructured, field string, keys []string, wanted map[string]any) error {
 	if value, found, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", field); found && value == nil {
 		unstructured.RemoveNestedField(u.Object, "metadata", field)
@@ -113,8 +113,8 @@ func set(u *unstructured.Unstructured, field string, keys []string, wanted map[s
 	return nil
 }
 
-// encodeValues writes the values of a Secret and the binary ones of a ConfigMap as the server does. A field manager that
-// sent stringData would not own what the server makes of it, so a key that is taken away would stay.
+// encodeValues writes the values of a Secret and the binary values of a ConfigMap as the server does. A field manager
+// that sent stringData would not own the data that the server makes of it, so a removed key would stay.
 func encodeValues(u *unstructured.Unstructured) {
 	if u.GetAPIVersion() != "v1" {
 		return
@@ -138,7 +138,7 @@ func encodeValues(u *unstructured.Unstructured) {
 	for key, value := range texts {
 		text, ok := value.(string)
 		if !ok {
-			return // the server says best what is wrong with it
+			return // the server describes the fault best
 		}
 		values[key] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
@@ -150,8 +150,8 @@ func isSecret(u *unstructured.Unstructured) bool {
 	return u.GetKind() == "Secret" && u.GetAPIVersion() == "v1"
 }
 
-// withoutValues hides the values of a Secret: not even their digest goes into an annotation.
-// Changed values are seen by comparing with the live object.
+// withoutValues hides the values of a Secret: not even their digest goes into an annotation. A comparison with the live
+// object shows changed values.
 func withoutValues(u *unstructured.Unstructured) any {
 	if !isSecret(u) {
 		return u.Object

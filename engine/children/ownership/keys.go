@@ -14,15 +14,15 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
-// Keys are the keys of what an operator writes onto children.
+// Keys are the keys of the marks that an operator writes onto children.
 type Keys struct {
-	// Applied is the annotation that says what a child was applied from, Child the one that says
-	// which child it is, Owner the one that names its owner.
+	// Applied is the annotation with the mark of the template. Child is the annotation with the title, and Owner the
+	// annotation with the owner's name.
 	Applied, Child, Owner string
-	// Label is the label that children without an owner reference are found by.
+	// Label is the label by which children without an owner reference are found.
 	Label string
-	// Record is the annotation of the owner that lists its labelled children.
-	Record string
+	// Inventory is the annotation of the owner that lists its labelled children.
+	Inventory string
 	// Prefix begins all of them, and the operator's finalizer.
 	Prefix string
 }
@@ -31,24 +31,24 @@ type Keys struct {
 func KeysOf(op *dsl.Operator) Keys {
 	return Keys{
 		Applied: op.AppliedAnnotation(), Child: op.ChildAnnotation(), Owner: op.OwnerAnnotation(), Label: op.OwnerLabel(),
-		Record: op.ChildrenAnnotation(), Prefix: op.Prefix(),
+		Inventory: op.ChildrenAnnotation(), Prefix: op.Prefix(),
 	}
 }
 
 // Own reports whether a label, an annotation or a finalizer is the operator's own.
 func (k Keys) Own(key string) bool { return strings.HasPrefix(key, k.Prefix+"/") }
 
-// Maker returns which handler, or step of one, an object says it was made by; empty when it does not say.
+// Maker returns the handler or step that made an object, as its annotation says; empty if it does not say.
 func (k Keys) Maker(live metav1.Object) string {
 	s, _ := ParseTitle(Annotation(live, k.Child))
 	return s.Handler
 }
 
-// Made reports whether an object says that the operator has applied it.
+// Made reports whether an object has the mark of an apply by the operator.
 func (k Keys) Made(live metav1.Object) bool { return applied(live, k.Applied) }
 
-// OwnerOf names the owner that an object says it has: by a reference to its controller, or else by the label and an
-// annotation. Namespaced says whether the owner has a namespace.
+// OwnerOf returns the owner that an object names: by a reference to its controller, or else by the label and an
+// annotation. Referred is true for a reference. Namespaced says whether the owner has a namespace.
 func (k Keys) OwnerOf(o metav1.Object, namespaced bool) (name Place, referred bool, label string) {
 	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
 		name.Kind, name.Name = schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name
@@ -63,7 +63,7 @@ func (k Keys) OwnerOf(o metav1.Object, namespaced bool) (name Place, referred bo
 	return name, false, label
 }
 
-// Orphans reports whether an object says that it is to be left behind when its owner goes.
+// Orphans reports whether the annotation of an object says that it outlives its owner.
 func (k Keys) Orphans(live metav1.Object) bool {
 	s, _ := ParseTitle(Annotation(live, k.Child))
 	return s.OnDelete == dsl.OrphanChild
@@ -73,7 +73,7 @@ func applied(live metav1.Object, key string) bool {
 	return strings.HasPrefix(Annotation(live, key), bookkeeping.AppliedMark)
 }
 
-// Annotation returns one annotation. Whoever asks an unstructured object for all of them gets a copy.
+// Annotation returns one annotation. It avoids the copy of all annotations that an unstructured object makes.
 func Annotation(o metav1.Object, key string) string {
 	switch o := o.(type) {
 	case *unstructured.Unstructured:
@@ -85,5 +85,5 @@ func Annotation(o metav1.Object, key string) string {
 	return o.GetAnnotations()[key]
 }
 
-// All returns the keys of all labels and annotations that are the operator's.
-func (k Keys) All() []string { return []string{k.Applied, k.Child, k.Owner, k.Label, k.Record} }
+// All returns the keys of all labels and annotations of the operator.
+func (k Keys) All() []string { return []string{k.Applied, k.Child, k.Owner, k.Label, k.Inventory} }

@@ -17,12 +17,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/drift"
 )
 
-// noteSuffix ends the key of the annotation with the values that a target's manager has replaced. The annotation is on the
-// object itself, so whoever may change it may change the values, too.
+// noteSuffix returns the end of the key of the annotation with the values that a target's manager has replaced. The
+// annotation is on the object itself, because people who may change the object may change the values, too.
 func noteSuffix(manager string) string { return "/replaced-" + short(manager) }
 
-// NoteKey returns the key of the annotation of replaced values; empty if the object has none, or if somebody else has written it. An
-// operator that was renamed may have written it under another prefix.
+// NoteKey returns the key of the annotation of replaced values; empty if the object has none, or if somebody else has
+// written it. A renamed operator may have written it under another prefix.
 func (t Target) NoteKey(live *unstructured.Unstructured) string {
 	if key, own := t.noteKey(live); own {
 		return key
@@ -30,12 +30,12 @@ func (t Target) NoteKey(live *unstructured.Unstructured) string {
 	return ""
 }
 
-// noteKey returns the key of the note, and whether it is as the target's manager has written it. The manager has the name that the
-// operator had then, which begins the key.
+// noteKey returns the key of the note, and whether the target's manager has written it. The manager and the key begin
+// with the name that the operator had then.
 func (t Target) noteKey(live *unstructured.Unstructured) (key string, own bool) {
 	operator, _, _ := strings.Cut(t.Manager, "/")
 	if len(operator) < mostOperator {
-		operator += "." // it is not cut off
+		operator += "." // the name is not cut off
 	}
 	fields := drift.OwnFields(live, t.Manager)
 	for _, each := range slices.Sorted(maps.Keys(live.GetAnnotations())) {
@@ -60,11 +60,11 @@ func (t Target) Replaced(live *unstructured.Unstructured) ([]drift.Replaced, err
 	return nil, nil
 }
 
-// ReplacedBy returns the values that a field manager has replaced, as far as they can be read, and whether it is the manager of a
-// target of any owner, handler and operator. It is an argument of [drift.Taking].
+// ReplacedBy returns a function for [drift.Taking]. It returns the values that a field manager has replaced, as far as
+// they can be read. It also reports whether the manager belongs to a target of any owner, handler and operator.
 func ReplacedBy(live *unstructured.Unstructured) func(manager string) (values []drift.Replaced, patches bool) {
 	return func(manager string) ([]drift.Replaced, bool) {
-		values, _ := Target{Manager: manager}.Replaced(live) // an error is said where that target is given back
+		values, _ := Target{Manager: manager}.Replaced(live) // the error is reported when that target is released
 		return values, isPatcher(manager)
 	}
 }
@@ -72,18 +72,18 @@ func ReplacedBy(live *unstructured.Unstructured) func(manager string) (values []
 // IsSecret reports whether the target is a Secret. Its values are never noted.
 func (t Target) IsSecret() bool { return t.Kind == schema.GroupKind{Kind: "Secret"} }
 
-// Noted returns fields that are to be applied with the note that the object has.
+// Noted returns fields to apply, with the note that the object has.
 func (t Target) Noted(fields, live *unstructured.Unstructured) *unstructured.Unstructured {
 	key := t.NoteKey(live)
 	return t.withNote(fields, key, Annotation(live, key))
 }
 
-// WithoutNote returns fields without the note that they have.
+// WithoutNote returns fields without their note.
 func (t Target) WithoutNote(fields *unstructured.Unstructured) *unstructured.Unstructured {
 	return t.withNote(fields, "", "")
 }
 
-// Note returns fields that are to be applied with a note of replaced values, and the paths of those that are too large for it. Prefix
+// Note returns fields to apply with a note of replaced values, and the paths of values that are too large for it. Prefix
 // begins the key if the object has no note yet.
 func (t Target) Note(prefix string, fields, live *unstructured.Unstructured, values []drift.Replaced) (noted *unstructured.Unstructured, large []string) {
 	key := cmp.Or(t.NoteKey(live), prefix+noteSuffix(t.Manager))
@@ -91,10 +91,10 @@ func (t Target) Note(prefix string, fields, live *unstructured.Unstructured, val
 	return t.withNote(fields, key, note), large
 }
 
-// mostAnnotations is how many bytes the API server takes as the annotations of an object, keys and values together.
+// mostAnnotations is how many bytes the API server accepts as the annotations of an object, keys and values together.
 const mostAnnotations = 256 << 10
 
-// roomFor returns how many bytes an annotation may have beside those that an object has and gets.
+// roomFor returns how many bytes an annotation may have beside the other annotations that an object has and gets.
 func roomFor(key string, fields, live *unstructured.Unstructured) int {
 	all := map[string]string{}
 	maps.Copy(all, live.GetAnnotations())

@@ -21,36 +21,37 @@ type Owner struct {
 	Object *unstructured.Unstructured
 	// Namespaced says whether the owner has a namespace.
 	Namespaced bool
-	// Keys are those of the operator.
+	// Keys are the operator's keys.
 	Keys Keys
-	// Record lists the owner's children that count only with it; nil when there is no record yet.
-	Record *Record
-	// Closed says that what was there before the record has been entered already.
+	// Inventory lists the owner's children that only count with it; nil if there is no inventory yet.
+	Inventory *Inventory
+	// Closed is true if children from before the inventory have been entered already.
 	Closed bool
 }
 
-// Name names the owner.
+// Name returns the place of the owner.
 func (o Owner) Name() Place {
 	return Place{o.Object.GroupVersionKind().GroupKind(), o.Object.GetNamespace(), o.Object.GetName()}
 }
 
-// Enters reports whether a child in a namespace has to be in the owner's record.
+// Enters reports whether a child in a namespace has to be in the owner's inventory.
 func (o Owner) Enters(spec dsl.ChildSpec, namespace string) bool {
 	return spec.ByLabel() || spec.ByReference() && !o.Name().Near(namespace)
 }
 
-// Has reports whether an object is a child of this owner: it is controlled by it and near to it, or says that it is one, was
-// applied, and stands where the owner's record lists it. What an object says proves nothing: controllers copy labels onto what
-// they make, and whoever may create an object may put any label and any reference on it.
+// Has reports whether an object is a child of this owner. Either the owner controls the object by a reference from near.
+// Or the object claims to be a child, was applied, and has a place that the owner's inventory lists. A claim alone
+// proves nothing: controllers copy labels onto their objects, and people who create an object may write any label and
+// reference.
 func (o Owner) Has(live *unstructured.Unstructured) bool {
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil && o.Name().Near(live.GetNamespace()) {
 		return ref.UID == o.Object.GetUID()
 	}
-	return o.Says(live) && applied(live, o.Keys.Applied) && o.Record.Lists(PlaceOf(live))
+	return o.Says(live) && applied(live, o.Keys.Applied) && o.Inventory.Lists(PlaceOf(live))
 }
 
-// Says reports whether an object says that it is this owner's in a way that counts only with the record: by the label, or by a
-// controller reference from a namespace to an owner that has none. A reference from one namespace to another is to nothing:
+// Says reports whether an object claims this owner in a way that only counts with the inventory: by the label, or by a
+// controller reference from a namespace to an owner that has none. A reference to another namespace refers to nothing:
 // Kubernetes looks for the owner in the namespace of the object that has the reference.
 func (o Owner) Says(live metav1.Object) bool {
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
@@ -59,7 +60,7 @@ func (o Owner) Says(live metav1.Object) bool {
 	return o.Labels(live)
 }
 
-// reaches reports whether an object is where an owner reference to this owner can be.
+// reaches reports whether an object is in a place from which an owner reference to this owner is possible.
 func (o Owner) reaches(live metav1.Object) bool {
 	return !o.Namespaced || live.GetNamespace() == o.Object.GetNamespace()
 }
@@ -70,11 +71,11 @@ func (o Owner) Forgets(live metav1.Object) bool {
 		Annotation(live, o.Keys.Owner) == o.Name().String() && applied(live, o.Keys.Applied)
 }
 
-// Spec returns how a child is kept, as far as it can be read from it; false when it has no name. Which
-// child it is, the record says where it lists it: the child may be in the hands of others.
+// Spec returns the spec of a child, as far as its marks have it; false if the child has no name. If the inventory lists
+// the child, the inventory says which child it is: others may write the child's marks.
 func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named bool) {
 	s, named = ParseTitle(Annotation(live, o.Keys.Child))
-	if entered, known := o.Record.Title(PlaceOf(live)); known && o.Says(live) {
+	if entered, known := o.Inventory.Title(PlaceOf(live)); known && o.Says(live) {
 		policy := s.OnDelete
 		if s, named = ParseTitle(entered); policy != "" {
 			s.OnDelete = policy
@@ -93,19 +94,19 @@ func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named boo
 	return s, named
 }
 
-// Needs reports whether the engine has to act on a child with this spec before its owner goes: Kubernetes would not delete it,
-// or would delete it although it is to stay. Namespace is the child's.
+// Needs reports whether the engine has to act on a child with this spec before its owner goes. Kubernetes would not
+// delete the child, or would delete it although it has to stay. Namespace is the child's.
 func (o Owner) Needs(spec dsl.ChildSpec, namespace string) bool {
 	return spec.Ownership != dsl.Unowned && spec.OnDelete != dsl.RetainChild && (spec.OnDelete == dsl.OrphanChild || o.Enters(spec, namespace) && !spec.ByReference())
 }
 
-// Lists reports whether the owner's record has to list an object that is there: by what it says, it is the owner's and counts only
-// with the record, or is to be left behind.
+// Lists reports whether the owner's inventory has to list a live object. The object claims this owner in a way that
+// only counts with the inventory, or it outlives the owner.
 func (o Owner) Lists(live metav1.Object) bool {
 	return o.Labels(live) || o.Says(live) || o.Leaves(live)
 }
 
-// Leaves reports whether an object is controlled by this owner and near to it, and is to be left behind when the owner goes.
+// Leaves reports whether this owner controls an object by a reference from near, and the object outlives the owner.
 func (o Owner) Leaves(live metav1.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(live)
 	return ref != nil && ref.UID == o.Object.GetUID() && o.Name().Near(live.GetNamespace()) && o.Keys.Orphans(live)
@@ -117,19 +118,19 @@ func (o Owner) Labels(live metav1.Object) bool {
 	return label != "" && (label == string(o.Object.GetUID()) || label == o.Name().Retained())
 }
 
-// Marks are the values by which an index of owners finds what may be this owner's children: that of
-// owner references and labels, and that of the label of what is retained.
+// Marks returns the values by which an index of owners finds possible children of this owner. One is for owner
+// references and labels, the other for the label of retained children.
 func (o Owner) Marks() []string { return []string{string(o.Object.GetUID()), o.Name().Retained()} }
 
-// Unlisted reports whether an object passes for a child of this owner and is not in its record.
+// Unlisted reports whether an object looks like a child of this owner and is not in its inventory.
 func (o Owner) Unlisted(live *unstructured.Unstructured) bool {
-	return o.Says(live) && applied(live, o.Keys.Applied) && !o.Record.Lists(PlaceOf(live))
+	return o.Says(live) && applied(live, o.Keys.Applied) && !o.Inventory.Lists(PlaceOf(live))
 }
 
-// Owned reports whether live, which is where a child is wanted now, may be applied to as it is
-// because it is this owner's, and whose it is otherwise; by is empty when it has no owner.
+// Owned reports whether live, which has the place of a wanted child, is this owner's and may be applied to. Otherwise by
+// is its owner; empty if it has none.
 func (o Owner) Owned(live *unstructured.Unstructured) (ours bool, by string) {
-	listed := o.Says(live) && o.Record.Lists(PlaceOf(live)) || o.Unlisted(live) && o.Record.missed(live, o.Closed)
+	listed := o.Says(live) && o.Inventory.Lists(PlaceOf(live)) || o.Unlisted(live) && o.Inventory.missed(live, o.Closed)
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
 		return listed || o.Has(live), ref.Kind + " " + ref.Name
 	}
@@ -150,8 +151,8 @@ func (o Owner) Owned(live *unstructured.Unstructured) (ours bool, by string) {
 	return false, stranger(live, o.Keys)
 }
 
-// Collected reports whether the garbage collector will take an object: its controller was the
-// object that had the owner's name before.
+// Collected reports whether the garbage collector will delete an object: its controller was an earlier object of the
+// owner's name.
 func (o Owner) Collected(live metav1.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(live)
 	if ref == nil || ref.UID == o.Object.GetUID() || ref.Name != o.Object.GetName() || !o.reaches(live) {
@@ -161,7 +162,7 @@ func (o Owner) Collected(live metav1.Object) bool {
 	return err == nil && o.Name().Kind == schema.GroupKind{Group: group.Group, Kind: ref.Kind}
 }
 
-// stranger names the owner by whom another operator of this kind holds an object, empty when none does.
+// stranger names the owner for whom another operator of this kind keeps an object; empty if there is none.
 func stranger(live *unstructured.Unstructured, own Keys) string {
 	notes := live.GetAnnotations()
 	for _, key := range slices.Sorted(maps.Keys(notes)) {
@@ -173,7 +174,7 @@ func stranger(live *unstructured.Unstructured, own Keys) string {
 	return ""
 }
 
-// Released returns the merge patch of metadata that takes this owner's tie away from the version that was looked at.
+// Released returns the merge patch of metadata that removes this owner's ties from the version that was read.
 func (o Owner) Released(live *unstructured.Unstructured) map[string]any {
 	patch := map[string]any{"uid": string(live.GetUID()), "resourceVersion": live.GetResourceVersion()}
 	refs, _, _ := unstructured.NestedSlice(live.Object, "metadata", "ownerReferences")

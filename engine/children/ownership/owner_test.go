@@ -150,9 +150,9 @@ func TestTies(t *testing.T) {
 			}
 			o := owner()
 			if o.Has(got) && got.GetLabels()[keys().Label] != "" {
-				t.Error("it has it without a record")
+				t.Error("it has it without an inventory")
 			}
-			o.Record = o.Record.With(time.Now(), at(PlaceOf(got)))
+			o.Inventory = o.Inventory.With(time.Now(), at(PlaceOf(got)))
 			if o.Has(got) != tt.has || owner().Forgets(got) != (tt.spec.Ownership == dsl.Unowned) {
 				t.Errorf("has %v, forgets %v", o.Has(got), owner().Forgets(got))
 			}
@@ -182,7 +182,7 @@ func TestWhoseItIs(t *testing.T) {
 	ours, k := owner().Name().String(), keys()
 	listing, listed := owner(), object(nil, nil)
 	listed.SetNamespace("ns")
-	listing.Record = listing.Record.With(time.Unix(1000, 0), at(PlaceOf(listed)))
+	listing.Inventory = listing.Inventory.With(time.Unix(1000, 0), at(PlaceOf(listed)))
 	controlled := object(map[string]string{k.Label: "u-1"}, map[string]string{k.Owner: ours, k.Applied: applied})
 	if err := unstructured.SetNestedSlice(controlled.Object, []any{tree{"kind": "Service", "name": "s", "uid": "u-9", "controller": true}}, "metadata", "ownerReferences"); err != nil {
 		t.Fatal(err)

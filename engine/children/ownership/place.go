@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Place says where an object is: its kind, namespace and name, as the owner annotation and the record have them.
+// Place identifies an object by its kind, namespace and name, as the owner annotation and the inventory do.
 type Place struct {
 	Kind            schema.GroupKind
 	Namespace, Name string
 }
 
-// String writes the name as the annotation has it.
+// String returns the place in the form of the annotation.
 func (p Place) String() string {
 	return p.Kind.Group + "/" + p.Kind.Kind + "/" + p.Namespace + "/" + p.Name
 }
 
-// ParsePlace reads what String wrote.
+// ParsePlace parses the form that String returns.
 func ParsePlace(text string) (p Place, ok bool) {
 	group, rest, _ := strings.Cut(text, "/")
 	kind, rest, _ := strings.Cut(rest, "/")
@@ -34,14 +34,14 @@ func ParsePlace(text string) (p Place, ok bool) {
 	return Place{schema.GroupKind{Group: group, Kind: kind}, namespace, name}, true
 }
 
-// Retained is the value of the owner label of children that are retained for this owner: a digest,
-// for a label is too short for a name.
+// Retained returns the value of the owner label of children that are retained for this owner. It is a digest, because a
+// name may be too long for a label.
 func (p Place) Retained() string {
 	sum := sha256.Sum256([]byte(p.String()))
 	return "name-" + hex.EncodeToString(sum[:10])
 }
 
-// People names the object in messages, as in "Deployment shop/web".
+// People returns the name of the object for messages, as in "Deployment shop/web".
 func (p Place) People() string {
 	if p.Namespace == "" {
 		return p.Kind.Kind + " " + p.Name
@@ -49,8 +49,9 @@ func (p Place) People() string {
 	return p.Kind.Kind + " " + p.Namespace + "/" + p.Name
 }
 
-// Near reports whether a controller reference from a namespace counts by itself, because who may write there is near to the
-// owner as it is: the owner's own namespace, for a Namespace the one that it is, none for an owner without a namespace.
+// Near reports whether a controller reference from a namespace counts by itself, because only people who are trusted
+// with the owner may write there. That is the owner's own namespace or, for a Namespace, the namespace that it is. Other
+// cluster-scoped owners have none.
 func (p Place) Near(namespace string) bool {
 	isNamespace := p.Kind == schema.GroupKind{Kind: "Namespace"} && p.Namespace == ""
 	return p.Namespace == namespace || isNamespace && p.Name == namespace

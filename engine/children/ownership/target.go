@@ -21,27 +21,27 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Target is an object of which a handler of the owner owns some fields, as the owner's record lists it.
+// Target is an object in which a handler of the owner owns some fields, as the owner's inventory lists it.
 type Target struct {
 	Place
-	// Handler and Key are those of [dsl.TargetSpec].
+	// Handler and Key are as in [dsl.TargetSpec].
 	Handler, Key string
 	// Manager is the field manager that owns the fields. A target keeps the manager that it was patched with, whatever the
 	// handler or the operator is called later.
 	Manager string
 }
 
-// mostTargets is how many targets a record lists.
+// mostTargets is how many targets an inventory lists.
 const mostTargets = 2_000
 
-// mostManager is how many bytes the API server takes as the name of a field manager.
+// mostManager is how many bytes the API server accepts as the name of a field manager.
 const mostManager = 128
 
 // mostOperator is how many bytes of the operator's name a shortened field manager has.
 const mostOperator = 40
 
-// TargetManager returns the field manager of a target. It is another one for each owner, handler and key, and the same in each
-// process.
+// TargetManager returns the field manager of a target. It is different for each owner, handler and key, and the same in
+// each process.
 func TargetManager(operator, handler, key string, owner types.UID) string {
 	parts := []string{operator, "patch", handler}
 	if key != "" {
@@ -55,32 +55,32 @@ func TargetManager(operator, handler, key string, owner types.UID) string {
 	return strings.Join([]string{operator[:min(len(operator), mostOperator)], "patch", short(handler + "/" + key), short(string(owner))}, "/")
 }
 
-// short is a short stand-in for a text.
+// short returns a short digest of a text.
 func short(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
-// IsTargetManager reports whether a field manager is one that [TargetManager] makes for an operator. It leaves out shortened
-// ones of a name that is itself shortened in them: another operator may have the same.
+// IsTargetManager reports whether [TargetManager] makes a field manager for an operator. It excludes managers with a
+// shortened operator name: another operator may have the same.
 func IsTargetManager(manager, operator string) bool {
 	return strings.HasPrefix(manager, operator+"/patch/") && isPatcher(manager)
 }
 
-// isPatcher reports whether a field manager has the form of one that [TargetManager] makes, for whichever operator. People and
-// pipelines may have a manager with similar parts.
+// isPatcher reports whether a field manager has the form that [TargetManager] makes, for any operator. People and
+// pipelines may have managers with similar parts.
 func isPatcher(manager string) bool { return patchers.MatchString(manager) }
 
 var patchers = regexp.MustCompile(`^[^/]+/patch/([^/]+/([0-9a-f]{16}/)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16}/[0-9a-f]{16})$`)
 
-// OfOwner reports whether a field manager is one that [TargetManager] makes for an owner. Whoever may write the owner may write its
-// record, too. A target with another manager would make the operator take off what others have set.
+// OfOwner reports whether [TargetManager] makes a field manager for an owner. People who may write the owner may write
+// its inventory, too. A target with another manager would make the operator remove what others have set.
 func OfOwner(manager string, owner types.UID) bool {
 	last := manager[strings.LastIndexByte(manager, '/')+1:]
 	return strings.Contains(manager, "/patch/") && owner != "" && (last == string(owner) || last == short(string(owner)))
 }
 
-// line is how a target is stored: none of its parts has a space.
+// line returns the stored form of a target. None of its parts has a space.
 func (t Target) line() string {
 	title := url.PathEscape(t.Handler)
 	if t.Key != "" {
@@ -89,7 +89,7 @@ func (t Target) line() string {
 	return strings.Join([]string{t.String(), title, t.Manager}, " ")
 }
 
-// parseTarget reads what line wrote for an owner.
+// parseTarget parses the form that line returns, for an owner.
 func parseTarget(text string, owner types.UID) (t Target, ok bool) {
 	parts := strings.Split(text, " ")
 	if len(parts) != 3 || !OfOwner(parts[2], owner) {
@@ -127,19 +127,19 @@ func parseTargets(lines []string, owner types.UID) ([]Target, error) {
 	return slices.Compact(out), fault
 }
 
-// Targets returns the targets in the record, sorted by handler, key and place.
-func (r *Record) Targets() []Target {
+// Targets returns the targets in the inventory, sorted by handler, key and place.
+func (r *Inventory) Targets() []Target {
 	if r == nil {
 		return nil
 	}
 	return slices.Clone(r.targets)
 }
 
-// ListsTarget reports whether a target is in the record.
-func (r *Record) ListsTarget(t Target) bool { return r != nil && slices.Contains(r.targets, t) }
+// ListsTarget reports whether a target is in the inventory.
+func (r *Inventory) ListsTarget(t Target) bool { return r != nil && slices.Contains(r.targets, t) }
 
-// WithTarget returns the record with one more target. One that there was none of is begun now.
-func (r *Record) WithTarget(now time.Time, t Target) *Record {
+// WithTarget returns the inventory with one more target. A new inventory begins now.
+func (r *Inventory) WithTarget(now time.Time, t Target) *Inventory {
 	out := r.With(now, nil)
 	if at, found := slices.BinarySearchFunc(out.targets, t, compareTargets); !found {
 		out.targets = slices.Insert(out.targets, at, t)
@@ -147,8 +147,8 @@ func (r *Record) WithTarget(now time.Time, t Target) *Record {
 	return out
 }
 
-// WithoutTarget returns the record without a target.
-func (r *Record) WithoutTarget(t Target) *Record {
+// WithoutTarget returns the inventory without a target.
+func (r *Inventory) WithoutTarget(t Target) *Inventory {
 	if r == nil {
 		return nil
 	}
@@ -157,8 +157,8 @@ func (r *Record) WithoutTarget(t Target) *Record {
 	return out
 }
 
-// WithoutTargets returns the record without all targets.
-func (r *Record) WithoutTargets() *Record {
+// WithoutTargets returns the inventory without all targets.
+func (r *Inventory) WithoutTargets() *Inventory {
 	if r == nil {
 		return nil
 	}
@@ -167,8 +167,8 @@ func (r *Record) WithoutTargets() *Record {
 	return out
 }
 
-// Aim completes the fields that are to be patched: the namespace, and values in the form in which the server stores
-// them. The error is permanent: the owner may not patch such an object, or no handler may own such fields.
+// Aim completes the fields of a patch: the namespace, and values in the form in which the server stores them. The error
+// is permanent: the owner may not patch such an object, or no handler may own such fields.
 func (o Owner) Aim(fields *unstructured.Unstructured, namespaced bool, reach dsl.Reach) error {
 	if !namespaced && fields.GetNamespace() != "" {
 		return o.refuse(fields, "it is cluster-scoped, and has no namespace")
@@ -193,7 +193,7 @@ func (o Owner) refuse(fields *unstructured.Unstructured, fault string) error {
 	return dsl.Permanent(fmt.Errorf("patching %s: %s", PlaceOf(fields).People(), fault))
 }
 
-// fault says why no handler may own some of the fields; empty if it may.
+// fault returns the reason why no handler may own some of the fields; empty if one may.
 func (o Owner) fault(fields *unstructured.Unstructured) string {
 	metadata, _ := fields.Object["metadata"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {

@@ -43,26 +43,26 @@ func TestTargetManagersFit(t *testing.T) {
 	}
 }
 
-// TestTheRecordKeepsTargets holds that targets are read as they were written, beside children, packed or not.
-func TestTheRecordKeepsTargets(t *testing.T) {
+// TestTheInventoryKeepsTargets holds that targets are read as they were written, beside children, packed or not.
+func TestTheInventoryKeepsTargets(t *testing.T) {
 	node := Target{Place{schema.GroupKind{Kind: "Node"}, "", "n1"}, "zone", "", "op/patch/zone/u"}
 	other := Target{Place{schema.GroupKind{Group: "apps", Kind: "Deployment"}, "ns", "web"}, "zone.step", "a key/with any\ttext", TargetManager(strings.Repeat("x", 63), "zone.step", strings.Repeat("k", 63), "u")}
 	child := Place{schema.GroupKind{Kind: "ConfigMap"}, "other", "a"}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	var r *Record
+	var r *Inventory
 	r = r.WithTarget(at, node).WithTarget(at, other).WithTarget(at, node).With(at, map[Place]string{child: "app/a"})
 	for range 2 {
 		text, err := r.Encode("u")
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := ParseRecord(text, "u")
+		read, err := ParseInventory(text, "u")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, got := range []*Record{r, read} {
+		for i, got := range []*Inventory{r, read} {
 			if diff := cmp.Diff([]Target{node, other}, got.Targets()[:2]); diff != "" || !got.Lists(child) || !got.ListsTarget(node) {
-				t.Errorf("record %d: targets (-want +got):\n%s\n%s", i, diff, text)
+				t.Errorf("inventory %d: targets (-want +got):\n%s\n%s", i, diff, text)
 			}
 		}
 		for i := range 100 { // so that the next ones are packed
@@ -83,16 +83,16 @@ func TestTheRecordKeepsTargets(t *testing.T) {
 		r = r.WithTarget(at, more)
 	}
 	if _, err := r.Encode("u"); !dsl.IsPermanent(err) || !strings.Contains(err.Error(), "there is room for 2000") {
-		t.Errorf("a record that is too large: %v", err)
+		t.Errorf("an inventory that is too large: %v", err)
 	}
 }
 
-// TestFaultyTargetsAreNoRecord holds that what somebody has written into a record is refused where it is no target, and
+// TestFaultyTargetsAreNoInventory holds that what somebody has written into an inventory is refused where it is no target, and
 // hides neither the other targets nor the children.
-func TestFaultyTargetsAreNoRecord(t *testing.T) {
+func TestFaultyTargetsAreNoInventory(t *testing.T) {
 	for _, line := range []string{"", "/Node//n1", "/Node//n1 zone", "/Node//n1  m", "Node zone m", "/Node//n1 zone op/patch/zone/u more", "/Node//n1 %zz op/patch/zone/u", "/Node//n1 zone kubectl", "/Node//n1 zone op/patch/zone/another", "/Node//n1 zone op/u"} {
 		text := `{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z","children":["/ConfigMap/ns/a"],"targets":["` + line + `","/Node//n2 zone op/patch/zone/u"]}`
-		r, err := ParseRecord(text, "u")
+		r, err := ParseInventory(text, "u")
 		if got := r.Targets(); err == nil || len(got) != 1 || got[0].Name != "n2" || len(r.Places()) != 1 {
 			t.Errorf("%q is read as %v beside %v: %v", line, got, r.Places(), err)
 		}
@@ -117,7 +117,7 @@ func TestAim(t *testing.T) {
 		"in one, and it can have none":      {fields: `{"metadata":{"namespace":"other"},"data":{}}`, cluster: true, want: "patching ConfigMap other/c: it is cluster-scoped, and has no namespace"},
 		"nothing":                           {owner: "ns", fields: `{}`, want: "patching ConfigMap ns/c: there is no field to own"},
 		"a label of the operator":           {owner: "ns", fields: `{"metadata":{"labels":{"op.handwerk.dev/owner":"x"}}}`, want: "patching ConfigMap ns/c: metadata.labels.op.handwerk.dev/owner belongs to the operator itself"},
-		"its record":                        {owner: "ns", fields: `{"metadata":{"annotations":{"op.handwerk.dev/children":"x"}}}`, want: "patching ConfigMap ns/c: metadata.annotations.op.handwerk.dev/children belongs to the operator itself"},
+		"its inventory":                     {owner: "ns", fields: `{"metadata":{"annotations":{"op.handwerk.dev/children":"x"}}}`, want: "patching ConfigMap ns/c: metadata.annotations.op.handwerk.dev/children belongs to the operator itself"},
 		"its finalizer":                     {owner: "ns", fields: `{"metadata":{"finalizers":["op.handwerk.dev/finalizer"]}}`, want: "patching ConfigMap ns/c: the finalizer op.handwerk.dev/finalizer belongs to the operator itself"},
 		"a label of another operator":       {owner: "ns", fields: `{"metadata":{"labels":{"opx.handwerk.dev/owner":"x"}}}`},
 		"a version, which would be a guard": {owner: "ns", fields: `{"metadata":{"resourceVersion":"1"}}`, want: "patching ConfigMap ns/c: metadata.resourceVersion belongs to the API server"},

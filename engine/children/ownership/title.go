@@ -10,11 +10,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Title is the value of the child annotation, empty for a child without a name that is to be deleted. Its parts may be
-// any text; what would not parse back is escaped.
+// Title returns the value of the child annotation; empty for a child without a name that is deleted with its owner. Its
+// parts may be any text, and are escaped.
 func Title(s dsl.ChildSpec) string {
 	if s.Name == "" && s.OnDelete != dsl.OrphanChild {
-		return "" // the label says that it is retained
+		return "" // the label marks a retained child
 	}
 	text := url.PathEscape(s.Handler) + "/" + url.PathEscape(s.Name)
 	if s.Key != "" {
@@ -26,7 +26,7 @@ func Title(s dsl.ChildSpec) string {
 	return text
 }
 
-// Note is the value of the child annotation for a child without a title: it names the handler that made it.
+// Note returns the value of the child annotation for a child without a title: it names the handler that made it.
 func Note(s dsl.ChildSpec, handler string) string {
 	if Title(s) != "" {
 		return "" // the desired object has the title
@@ -34,14 +34,14 @@ func Note(s dsl.ChildSpec, handler string) string {
 	return url.PathEscape(handler) + "/"
 }
 
-// Which is the title without the policy: which child it is, as the owner's record has it.
+// Which returns the title without the policy, as the owner's inventory has it.
 func Which(s dsl.ChildSpec) string {
 	s.OnDelete = ""
 	return Title(s)
 }
 
-// ParseTitle reads what Title wrote, and of what Note wrote the handler. Of the spec it fills in handler, name,
-// key and policy of deletion, which is never left open. It is ok where there is a name.
+// ParseTitle parses the texts of Title and Note; of a note, only the handler. It fills in handler, name, key and
+// deletion policy of the spec. The policy is never empty. Ok is true if there is a name.
 func ParseTitle(text string) (s dsl.ChildSpec, ok bool) {
 	path, policy, found := strings.Cut(text, ";")
 	s.OnDelete = dsl.DeleteChild

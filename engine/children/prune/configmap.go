@@ -20,9 +20,9 @@ import (
 type configMap struct {
 	client          dynamic.ResourceInterface
 	namespace, name string
-	// earlier are the names that it had in earlier versions of the operator.
+	// earlier are the names of the ConfigMap in earlier versions of the operator.
 	earlier []string
-	// manager is the field manager; managers are those that the operator has under its earlier names, and manager.
+	// manager is the field manager. Managers are the operator's field managers under all its names.
 	manager  string
 	managers []string
 }
@@ -61,8 +61,9 @@ func (c configMap) blankOr(o *unstructured.Unstructured) *unstructured.Unstructu
 	}}
 }
 
-// store updates the ConfigMap, or creates it. One whose last key was taken out has no managedFields any more, and the API server adds
-// none by itself: keys that are written then would have no manager, and would not count. So the update names the manager.
+// store updates or creates the ConfigMap. After its last key was removed, it has no managedFields, and the API server
+// adds none by itself. Keys that are written then would have no manager, and would not count. So the update names the
+// manager.
 func (c configMap) store(ctx context.Context, o *unstructured.Unstructured, there bool) (*unstructured.Unstructured, error) {
 	if there {
 		if len(o.GetManagedFields()) == 0 {
@@ -90,8 +91,8 @@ func set(o *unstructured.Unstructured, resource string, kinds []schema.GroupKind
 	return unstructured.SetNestedField(o.Object, strings.Join(lines, ""), "data", resource)
 }
 
-// takeOver enters the kinds in registers of earlier names into the ConfigMap, and then deletes those registers. It returns the
-// ConfigMap, nil where there is none.
+// takeOver enters the kinds from registers of earlier names into the ConfigMap, and then deletes those registers. It
+// returns the ConfigMap; nil if there is none.
 func (c configMap) takeOver(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for _, name := range c.earlier {
 		earlier, err := c.get(ctx, name)

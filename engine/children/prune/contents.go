@@ -18,16 +18,16 @@ import (
 // mostKinds is how many kinds count in a register, for all resources together.
 const mostKinds = 1000
 
-// contents is what a ConfigMap says, as far as the register goes by it.
+// contents has the entries of a ConfigMap that count, and the number of the others.
 type contents struct {
 	kinds map[string][]schema.GroupKind
 	// foreign are the keys that somebody else wrote last. They do not count.
 	foreign []string
-	// faulty is the number of lines that name no kind, and surplus that of kinds beyond [Most].
+	// faulty counts the lines that name no kind, and surplus the kinds beyond mostKinds.
 	faulty, surplus int
 }
 
-// read returns what a ConfigMap says; nothing for nil. Only entries by one of these field managers count.
+// read returns the contents of a ConfigMap; empty for nil. Only entries by one of these field managers count.
 func read(o *unstructured.Unstructured, managers []string) contents {
 	c := contents{kinds: map[string][]schema.GroupKind{}}
 	if o == nil {
@@ -60,7 +60,7 @@ func read(o *unstructured.Unstructured, managers []string) contents {
 // whole reports whether all of the ConfigMap counts.
 func (c contents) whole() bool { return len(c.foreign) == 0 && c.faulty == 0 && c.surplus == 0 }
 
-// number is how many kinds there are.
+// number returns the number of kinds.
 func (c contents) number() (n int) {
 	for _, kinds := range c.kinds {
 		n += len(kinds)
@@ -68,7 +68,7 @@ func (c contents) number() (n int) {
 	return n
 }
 
-// parse reads a line. It is sound where it names a kind that there can be.
+// parse parses a line. Sound is true if the line names a possible kind.
 func parse(line string) (kind schema.GroupKind, sound bool) {
 	kind = schema.ParseGroupKind(line)
 	sound = len(validation.IsDNS1035Label(strings.ToLower(kind.Kind))) == 0 &&
@@ -76,7 +76,8 @@ func parse(line string) (kind schema.GroupKind, sound bool) {
 	return kind, sound
 }
 
-// written returns the keys whose values these field managers wrote: who writes another value has the key alone.
+// written returns the keys whose values these field managers wrote. If somebody else writes another value, the key is
+// theirs alone.
 func written(o *unstructured.Unstructured, managers []string) map[string]bool {
 	keys := map[string]bool{}
 	for _, entry := range o.GetManagedFields() {
@@ -89,7 +90,7 @@ func written(o *unstructured.Unstructured, managers []string) map[string]bool {
 	return keys
 }
 
-// writers are the other field managers that have written data.
+// writers returns the other field managers that have written data.
 func writers(o *unstructured.Unstructured, managers []string) (out []string) {
 	for _, entry := range o.GetManagedFields() {
 		if !slices.Contains(managers, entry.Manager) && len(dataOf(entry)) > 0 {
@@ -116,7 +117,7 @@ func dataOf(entry metav1.ManagedFieldsEntry) (keys []string) {
 	return keys
 }
 
-// RegisteredKinds returns the kinds that a ConfigMap names, as far as one of these field managers wrote them; none for nil.
+// RegisteredKinds returns the kinds in a ConfigMap, as far as one of these field managers wrote them; none for nil.
 func RegisteredKinds(o *unstructured.Unstructured, managers []string) (out []schema.GroupKind) {
 	kinds := read(o, managers).kinds
 	for _, resource := range slices.Sorted(maps.Keys(kinds)) {

@@ -24,9 +24,9 @@ var Secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // KeySettings configure the key of digests. Namespace is optional.
 type KeySettings struct {
-	// Name and Namespace are those of the Secret. Without a namespace the key is that of the process.
+	// Name and Namespace are the Secret's. Without a namespace, the key is only known in the process.
 	Name, Namespace string
-	// Client reaches the Secrets of the namespace, Manager is the field manager.
+	// Client reaches the Secrets of the namespace. Manager is the field manager.
 	Client  dynamic.ResourceInterface
 	Manager string
 	// Digests gets the key.
@@ -43,11 +43,11 @@ type Key struct {
 	settings KeySettings
 	// turn is held during requests.
 	turn chan struct{}
-	// known: the key was set in this term.
+	// known is true if the key was set in this term.
 	known atomic.Bool
 }
 
-// NewKey returns a key that was not read yet.
+// NewKey returns a key that has not been read.
 func NewKey(s KeySettings) *Key { return &Key{settings: s, turn: make(chan struct{}, 1)} }
 
 // Begin begins a term: another process may have made a new key since.
@@ -103,7 +103,7 @@ func (k *Key) find(ctx context.Context) ([]byte, error) {
 // keyField is the field of the Secret that has the key.
 const keyField = "key"
 
-// shortest is how long a key is at least, in bytes.
+// shortest is the least length of a key, in bytes.
 const shortest = 16
 
 func (k *Key) read(ctx context.Context) ([]byte, error) {

@@ -21,7 +21,7 @@ type known struct {
 	doubt bool
 }
 
-// edit returns the kinds of a resource as they are to be.
+// edit returns the new kinds of a resource.
 type edit func([]schema.GroupKind) []schema.GroupKind
 
 // stays reports whether an edit changes nothing, for certain.
@@ -38,19 +38,19 @@ func (k known) immutable() bool {
 	return fixed
 }
 
-// writeAgain is how long a register rests that the server did not take.
+// writeAgain is how long a register is left alone after the server has rejected it.
 const writeAgain = 10 * time.Minute
 
-// refusal says whether the server refuses the register: a right is missing, or the server does not take the ConfigMap.
+// refusal says whether the server rejects the register: a right is missing, or the server does not accept the ConfigMap.
 type refusal struct {
 	refused bool
-	// again is when the register is tried again. If it is zero, that is when a right is given.
+	// again is when the register is tried again. It is zero if the register waits for a right.
 	again time.Time
 	// granted is closed when a right may have been given.
 	granted chan struct{}
 }
 
-// begin notes a refusal. Untaken is false if a right is missing.
+// begin records a rejection. Untaken is false if a right is missing.
 func (r *refusal) begin(untaken bool, now time.Time) {
 	r.refused, r.again = true, time.Time{}
 	if untaken {
@@ -58,7 +58,7 @@ func (r *refusal) begin(untaken bool, now time.Time) {
 	}
 }
 
-// lasts reports whether the register is not to be tried yet.
+// lasts reports whether it is too early to try the register again.
 func (r *refusal) lasts(now time.Time) bool {
 	return r.refused && (r.again.IsZero() || now.Before(r.again))
 }
@@ -66,7 +66,7 @@ func (r *refusal) lasts(now time.Time) bool {
 // end forgets the refusal.
 func (r *refusal) end() { r.refused, r.again = false, time.Time{} }
 
-// grant ends a refusal because a right was given, and wakes those that wait for that.
+// grant ends a rejection because a right was granted, and wakes its waiters.
 func (r *refusal) grant() {
 	if !r.refused {
 		return

@@ -27,7 +27,7 @@ import (
 var RegisterResource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 const (
-	// changes is how often a change is worked out, when others change the register at the same time.
+	// changes is how often a change is tried while others change the register.
 	changes = 5
 	// readAgain and readAgainMost bound the wait before a register that could not be read is read again.
 	readAgain     = time.Second
@@ -36,14 +36,14 @@ const (
 
 // RegisterSettings configure the register. Namespace is optional.
 type RegisterSettings struct {
-	// Name and Namespace are the ConfigMap's. Without a namespace no register is kept: all that is entered is
-	// forgotten, and there is never anything in it.
+	// Name and Namespace are the ConfigMap's. Without a namespace no register is kept: it is always empty, and drops new
+	// entries.
 	Name, Namespace string
-	// Earlier are the names that the ConfigMap had in earlier versions of the operator. What they have is taken over, and
-	// they are deleted.
+	// Earlier are the names of the ConfigMap in earlier versions of the operator. Their entries are taken over, and they
+	// are deleted.
 	Earlier []string
-	// Client reaches the ConfigMaps of the namespace, Manager is the field manager. Managers are those that the operator has under
-	// its earlier names: what somebody else wrote does not count.
+	// Client reaches the ConfigMaps of the namespace. Manager is the field manager. Managers are the operator's managers
+	// under its earlier names: entries by others do not count.
 	Client   dynamic.ResourceInterface
 	Manager  string
 	Managers []string
@@ -52,13 +52,13 @@ type RegisterSettings struct {
 	Log    logr.Logger
 }
 
-// Register is an operator's. Its methods may be called by any number of goroutines.
+// Register has the kinds of an operator's children. Its methods may be called by any number of goroutines.
 type Register struct {
 	server configMap
 	// elsewhere knows the errors that the log reports elsewhere.
 	elsewhere transport.Logged
 	log       logr.Logger
-	// turn is held by who asks the server.
+	// turn is held during requests.
 	turn chan struct{}
 
 	mu      sync.Mutex
@@ -82,7 +82,7 @@ func NewRegister(s RegisterSettings) *Register {
 // Kept reports whether the operator has a register.
 func (r *Register) Kept() bool { return r.server.namespace != "" }
 
-// Begin begins a term: what is known is void, for another process may have written since.
+// Begin begins a term. The known entries are void, because another process may have written since.
 func (r *Register) Begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,22 +90,22 @@ func (r *Register) Begin() {
 	r.refusal.end()
 }
 
-// Doubt has the register read again before a kind counts as entered: the cluster may have been restored from a backup.
-// Until then what is known holds.
+// Doubt makes the register read the ConfigMap again before a kind counts as entered: the cluster may have been restored
+// from a backup. Until then the known entries count.
 func (r *Register) Doubt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known.doubt = true
 }
 
-// Granted says that a right was given that was missing, perhaps one of the register's.
+// Granted must be called when a missing right was granted, because it may be one of the register's.
 func (r *Register) Granted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refusal.grant()
 }
 
-// Has reports whether a kind is in the register, as far as that is known.
+// Has reports whether a kind is in the register, as far as the register is known.
 func (r *Register) Has(resource dsl.ResourceName, kind schema.GroupKind) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,18 +119,18 @@ func (r *Register) Known() bool {
 	return r.known.read || r.refusal.refused || !r.Kept()
 }
 
-// Of returns the kinds of a resource, once the register was read. They are the caller's.
+// Of returns the kinds of a resource, once the register was read. The caller may change them.
 func (r *Register) Of(resource dsl.ResourceName) []schema.GroupKind {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.known.kinds[key(resource)])
 }
 
-// key is what the register calls a resource.
+// key returns the register's key for a resource.
 func key(resource dsl.ResourceName) string { return resource.Objects().String() }
 
-// MarkOrphaned waits until the register was read, or ctx has ended, and logs the resources in it that are not among the given ones: the
-// operator leaves their children alone.
+// MarkOrphaned waits until the register was read, or ctx has ended. It logs the resources in the register that are not
+// among the given ones: the operator leaves their children alone.
 func (r *Register) MarkOrphaned(ctx context.Context, all []*dsl.Resource) {
 	if !r.Kept() || !r.Await(ctx) {
 		return
@@ -151,7 +151,7 @@ func (r *Register) MarkOrphaned(ctx context.Context, all []*dsl.Resource) {
 	}
 }
 
-// Await waits until the register was read, and reports whether it was: not when ctx has ended.
+// Await waits until the register was read, and returns true. It returns false if ctx ends first.
 func (r *Register) Await(ctx context.Context) bool {
 	var wait time.Duration
 	for logged := false; ; {
@@ -182,7 +182,7 @@ func (r *Register) Await(ctx context.Context) bool {
 	}
 }
 
-// Enter adds a kind before a child of that kind is made. A missing right is logged, and is no error.
+// Enter adds a kind before a child of that kind is created. A missing right is logged, and is no error.
 func (r *Register) Enter(ctx context.Context, resource dsl.ResourceName, kind schema.GroupKind) error {
 	err := r.change(ctx, key(resource), func(known []schema.GroupKind) []schema.GroupKind {
 		if slices.Contains(known, kind) {
@@ -207,9 +207,8 @@ func (r *Register) Leave(ctx context.Context, resource dsl.ResourceName, kind sc
 	return nil
 }
 
-// rests reports whether nothing is to be asked of the server: there is nothing to change, as far as is known, or the
-// right to it is missing.
-func (r *Register) rests(resource string, to edit) bool {
+// isIdle reports whether no request is needed: the edit changes nothing, as far as is known, or a right is missing.
+func (r *Register) isIdle(resource string, to edit) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.refusal.lasts(time.Now()) || r.known.stays(resource, to)
@@ -217,7 +216,7 @@ func (r *Register) rests(resource string, to edit) bool {
 
 // change edits the kinds of a resource.
 func (r *Register) change(ctx context.Context, resource string, to edit) error {
-	if !r.Kept() || r.rests(resource, to) {
+	if !r.Kept() || r.isIdle(resource, to) {
 		return nil
 	}
 	select {
@@ -233,7 +232,7 @@ func (r *Register) change(ctx context.Context, resource string, to edit) error {
 		}
 		again := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 		if again && attempt < changes {
-			r.Begin() // it is not as it was read
+			r.Begin() // others have changed it since it was read
 			continue
 		}
 		if retry, _ := r.fault(err); !retry {
@@ -243,12 +242,12 @@ func (r *Register) change(ctx context.Context, resource string, to edit) error {
 	}
 }
 
-// write makes one try of a change.
+// write tries a change once.
 func (r *Register) write(ctx context.Context, resource string, to edit) error {
 	if err := r.fetch(ctx); err != nil {
 		return err
 	}
-	if r.rests(resource, to) {
+	if r.isIdle(resource, to) {
 		return nil
 	}
 	r.mu.Lock()
@@ -269,7 +268,7 @@ func (r *Register) write(ctx context.Context, resource string, to edit) error {
 	return err
 }
 
-// load reads the register unless that was done.
+// load reads the register unless it has been read.
 func (r *Register) load(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
@@ -280,11 +279,11 @@ func (r *Register) load(ctx context.Context) error {
 	return r.fetch(ctx)
 }
 
-// fetch implements load. The caller has the turn.
+// fetch is load with the turn held.
 func (r *Register) fetch(ctx context.Context) error {
 	r.mu.Lock()
 	read, doubt := r.known.read, r.known.doubt
-	r.known.doubt = false // one that comes meanwhile counts
+	r.known.doubt = false // a doubt that comes meanwhile counts
 	r.mu.Unlock()
 	if read && !doubt {
 		return nil

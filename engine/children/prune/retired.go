@@ -24,21 +24,21 @@ import (
 // RetiredSettings configure the retired kinds of a resource.
 type RetiredSettings struct {
 	Register *Register
-	// Resource is the one whose objects are the owners.
+	// Resource is the resource of the owners.
 	Resource dsl.ResourceName
 	Log      logr.Logger
-	// Feeds make the feeds of the kinds, and count them.
+	// Feeds creates the sources of the kinds, and counts them.
 	Feeds *source.Factory
-	// Granted is called when a right that a feed lacked was given.
+	// Granted is called when a right that a source lacked was granted.
 	Granted interface{ Grant() }
 	Family  Family
 }
 
-// Family is what is known of the children of the resource's objects.
+// Family knows the children of the resource's objects.
 type Family interface {
-	// Owns reports whether the resource owns a kind, as far as it is known what is served.
+	// Owns reports whether the resource owns a kind, as far as the API server's discovery is known.
 	Owns(schema.GroupKind) bool
-	// Claims reports whether an object says that it is a child of the resource's objects.
+	// Claims reports whether an object claims to be a child of one of the resource's objects.
 	Claims(*cached.Object) bool
 	// Seen gets the events of such objects.
 	Seen(*source.Source, watch.Event)
@@ -52,8 +52,7 @@ type Retired struct {
 	mu  sync.Mutex
 	end context.CancelFunc
 	all []*kind
-	// over has the kinds in the register that are closed in this term: no child was found, or there are too
-	// many kinds.
+	// over has the registered kinds that are closed in this term: no child was found, or there are too many kinds.
 	over map[schema.GroupKind]bool
 }
 
@@ -62,21 +61,21 @@ type kind struct {
 	schema.GroupKind
 	feed *source.Source
 	end  context.CancelFunc
-	// seen has the objects that were passed to Seen. The feed's own goroutine uses it.
+	// seen has the objects that were passed to Seen. Only the source's goroutine uses it.
 	seen map[types.UID]bool
 }
 
-// handler handles the events of a kind, and follows the steps of its feed.
+// handler handles the events and the steps of a kind's source.
 type handler struct {
 	retired *Retired
 	kind    *kind
 }
 
-// NewRetired returns the kinds of a resource. None is brought in yet.
+// NewRetired returns the retired kinds of a resource. It does not watch them yet.
 func NewRetired(s RetiredSettings) *Retired { return &Retired{settings: s} }
 
-// Begin begins a term, unless it lasts, which ends with ctx or with End: when the register was read, what is in it and
-// not owned is brought in.
+// Begin begins a term, unless one is running. The term ends with ctx or with End. Once the register was read, the
+// registered kinds that the resource does not own are watched.
 func (k *Retired) Begin(ctx context.Context) {
 	if !k.settings.Register.Kept() {
 		return
@@ -105,10 +104,10 @@ func (k *Retired) End() {
 	}
 }
 
-// Wait waits until nothing is brought in any more, after End.
+// Wait waits, after End, until no kind is watched.
 func (k *Retired) Wait() { k.running.Wait() }
 
-// Feeds are those that run.
+// Feeds returns the running sources.
 func (k *Retired) Feeds() (out []*source.Source) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -134,7 +133,7 @@ func (k *Retired) Searches(of schema.GroupKind) bool {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return !k.over[of] && with.Register.Has(with.Resource, of) // its feed is about to begin
+	return !k.over[of] && with.Register.Has(with.Resource, of) // its source is about to begin
 }
 
 // Searching reports whether Searches holds for some kind of the register, or the register is not known yet.
@@ -142,7 +141,7 @@ func (k *Retired) Searching() bool {
 	return !k.settings.Register.Known() || slices.ContainsFunc(k.settings.Register.Of(k.settings.Resource), k.Searches)
 }
 
-// open brings kinds in until ctx ends.
+// open watches kinds until ctx ends.
 func (k *Retired) open(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -161,8 +160,8 @@ func (k *Retired) open(ctx context.Context) {
 	}
 }
 
-// choose returns the kinds that are brought in: those of the register that the resource does not own, as many as there may be
-// feeds.
+// choose returns the kinds to watch: the registered kinds that the resource does not own, as many as there may be
+// sources.
 func (k *Retired) choose() (all []*kind) {
 	var left []string
 	for _, of := range k.settings.Register.Of(k.settings.Resource) {
@@ -186,7 +185,7 @@ func (k *Retired) choose() (all []*kind) {
 // shownKinds is how many kinds the log shows.
 const shownKinds = 5
 
-// leave notes that a kind is not looked for any more in this term.
+// leave records that a kind is not watched in this term.
 func (k *Retired) leave(of schema.GroupKind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -213,7 +212,7 @@ func (h handler) Listed(ctx context.Context, well bool) (again bool) {
 // Absent implements [source.Steps]: a kind without a CRD has no children.
 func (h handler) Absent(ctx context.Context) { h.retired.close(ctx, h.kind) }
 
-// feedOf returns the settings of a kind's feed, whose cache holds the metadata of objects alone.
+// feedOf returns the settings of a kind's source. Its cache holds only the metadata of objects.
 func (k *Retired) feedOf(one *kind) source.Settings {
 	gvk := one.WithVersion("")
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)
@@ -231,7 +230,7 @@ func (k *Retired) pass(one *kind, ev watch.Event) {
 	}
 }
 
-// passAll passes the listed children on to Seen, because the first passes over their owners did not see them. It reports whether
+// passAll passes the listed children on to Seen, because the first reconciles of their owners did not see them. It reports whether
 // there are any.
 func (k *Retired) passAll(one *kind) (some bool) {
 	for _, o := range one.feed.Objects("") {
@@ -255,14 +254,14 @@ func (k *Retired) close(ctx context.Context, one *kind) (again bool) {
 			log.V(1).Info("removing kind from the register failed; it is retried", "error", err.Error())
 			return true
 		}
-		k.leave(one.GroupKind) // the register may not take it
+		k.leave(one.GroupKind) // the register may keep it
 		log.Info("kind of children is no longer declared, and no child is left")
 	}
 	one.end()
 	return false
 }
 
-// dismiss forgets a kind.
+// dismiss removes a kind whose source has ended.
 func (k *Retired) dismiss(one *kind) {
 	one.end()
 	k.settings.Feeds.Return()

@@ -22,6 +22,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 	"github.com/handwerk-dev/handwerk/engine/decide/filter"
+	"github.com/handwerk-dev/handwerk/engine/decide/limits"
 )
 
 // refusedLook is the interval of attempts to remove children without the right to do so, because the right is not checked.
@@ -44,31 +45,34 @@ func NewSweeper(resource *dsl.Resource, handlers []*dsl.Handler) *Sweeper {
 	return &Sweeper{resource: resource, handlers: handlers, free: slices.ContainsFunc(handlers, collision.Free), makers: map[string]bool{}, logged: map[string]bool{}}
 }
 
-// SweepMemory is kept for an owner from one reconcile to the next.
+// SweepMemory holds facts about an owner from one reconcile to the next.
 type SweepMemory struct {
-	// done is true when each child had a handler. Logged is true when the log has the objects that look like children and are
-	// not. Refused is the logged reason why children cannot be removed.
+	// done is true if each child had a handler. Logged is true if objects that look like children, and are none, have
+	// been logged. Refused is the logged reason why children cannot be removed.
 	done, Logged bool
 	refused      string
 }
 
-// Done reports whether there is nothing to look for. News may have brought something.
+// Done reports whether there is nothing to search for. News is true if something may have changed.
 func (m *SweepMemory) Done(news bool) bool { return m.done && !news }
 
-// Missed notes that a reconcile did not come to look. News are for the next one.
+// Missed records that a reconcile could not search. News is true if something may have changed; the next reconcile
+// searches then.
 func (m *SweepMemory) Missed(news bool) { m.done = m.done && !news }
 
-// Withdrawing reports whether labels or annotations of an owner keep some handler from it that takes its children away then.
+// Withdrawing reports whether labels or annotations of an owner exclude it from a handler that then removes its
+// children.
 func (s *Sweeper) Withdrawing(owner metav1.Object) bool {
 	return slices.ContainsFunc(s.handlers, func(h *dsl.Handler) bool { return withdraws(h, owner) })
 }
 
-// withdraws reports whether a handler takes its children away, as labels or annotations of their owner keep it from that.
+// withdraws reports whether labels or annotations of an owner exclude it from a handler, and the handler then removes
+// its children.
 func withdraws(h *dsl.Handler, owner metav1.Object) bool {
 	return h.Known.Withdraws && !filter.Chooses(h, owner)
 }
 
-// unsure reports whether the filter of some handler fails, which may take over what no handler has any more.
+// unsure reports whether the filter of a handler fails that may take over children without a handler.
 func (s *Sweeper) unsure(fails func(handler int) bool) bool {
 	for at, h := range s.handlers {
 		if len(h.Makers) > 0 && !collision.Lasts(h) && fails(at) {
@@ -78,32 +82,33 @@ func (s *Sweeper) unsure(fails func(handler int) bool) bool {
 	return false
 }
 
-// Sweep has the owner and its children in a reconcile.
+// Sweep is the input of a search: the owner and its children in a reconcile.
 type Sweep struct {
 	// Owner is the owner itself.
 	Owner metav1.Object
-	// All are its children, as far as they have names.
+	// All are the children that have names.
 	All []dsl.ChildObject
 	// Manager is the operator's field manager.
 	Manager string
-	Pass    Run
+	Run     Run
 }
 
 // Run is the reconcile over the owner.
 type Run interface {
 	// Owns reports whether a kind is declared.
 	Owns(schema.GroupKind) bool
-	// Read reads a child from the server, nil where it is gone. Controllers copy annotations onto what they make of an
-	// object, so it is asked who set them; the cache does not have it.
+	// Read reads a child from the server; nil if it is gone. Controllers copy annotations onto their own objects, so the
+	// managedFields have to show who set them. The cache does not have those.
 	Read(context.Context, dsl.ChildObject) (*unstructured.Unstructured, error)
-	// Remove takes a child away as its policy says. Why is what the log says.
-	Remove(ctx context.Context, gone dsl.ChildObject, why string) error
+	// Remove deletes or releases a child, as its policy says. Why is for the log, and cause for the limits. If a limit
+	// holds the deletion, Remove returns the time after which it may be tried again.
+	Remove(ctx context.Context, gone dsl.ChildObject, why string, cause limits.Cause) (wait time.Duration, err error)
 	Log() logr.Logger
 }
 
-// made reports whether the operator has made a child, or adopted it.
+// made reports whether the operator has created or adopted a child.
 func (p Sweep) made(ctx context.Context, found dsl.ChildObject) (bool, error) {
-	live, err := p.Pass.Read(ctx, found)
+	live, err := p.Run.Read(ctx, found)
 	if err != nil {
 		return false, fmt.Errorf("reading %s %s: %w", found.Object.GetKind(), cache.MetaObjectToName(found.Object), err)
 	}
@@ -111,7 +116,7 @@ func (p Sweep) made(ctx context.Context, found dsl.ChildObject) (bool, error) {
 	return live != nil && live.GetUID() == found.Object.GetUID() && slices.ContainsFunc(live.GetManagedFields(), ours), nil
 }
 
-// Note notes that a handler makes children under a name, which need not be its own where it is Go code.
+// Note records that a handler makes children under a name. Go code may use another name than its own.
 func (s *Sweeper) Note(maker string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +129,7 @@ func (s *Sweeper) Sweep(ctx context.Context, m *SweepMemory, p Sweep, fails func
 	var faults []error
 	m.done = true
 	for _, found := range p.All {
-		why := s.left(p, found)
+		why, cause := s.left(p, found)
 		if why == "" || stays(found) {
 			continue
 		}
@@ -134,24 +139,27 @@ func (s *Sweeper) Sweep(ctx context.Context, m *SweepMemory, p Sweep, fails func
 		}
 		made, err := p.made(ctx, found)
 		if made {
-			err = p.Pass.Remove(ctx, found, why)
+			var wait time.Duration
+			if wait, err = p.Run.Remove(ctx, found, why, cause); wait > 0 && (again == 0 || wait < again) {
+				again = wait
+			}
 		}
 		m.done = m.done && !made && err == nil
 		faults = append(faults, err)
 	}
 	switch err = errors.Join(faults...); {
 	case err == nil:
-		return 0, nil
+		return again, nil
 	case !apierrors.IsForbidden(err):
 		return 0, fmt.Errorf("removing children without a handler: %w", err)
 	case m.refused != err.Error():
 		m.refused = err.Error()
-		p.Pass.Log().Info("removing children without a handler is forbidden", logmark.Warning, true, "error", m.refused)
+		p.Run.Log().Info("removing children without a handler is forbidden", logmark.Warning, true, "error", m.refused)
 	}
 	return refusedLook, nil
 }
 
-// stays reports whether nothing is to be done about a child, or no more than is done.
+// stays reports whether a child needs no action, or is being deleted already.
 func stays(found dsl.ChildObject) bool {
 	going := found.OnDelete != dsl.OrphanChild && deleted(found.Object)
 	return found.Ownership == dsl.Unowned || found.OnDelete == dsl.RetainChild || going
@@ -159,38 +167,38 @@ func stays(found dsl.ChildObject) bool {
 
 func deleted(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil }
 
-// left says why no handler has a child any more, empty where one has, or may have.
-func (s *Sweeper) left(p Sweep, found dsl.ChildObject) (why string) {
+// left returns the reason and the cause why no handler wants a child; empty if one does, or may.
+func (s *Sweeper) left(p Sweep, found dsl.ChildObject) (why string, cause limits.Cause) {
 	maker := found.Handler
 	at := collision.HandlerOf(s.handlers, maker)
 	there := at >= 0 && (s.handlers[at].Makers == nil || slices.Contains(s.handlers[at].Makers, maker))
 	switch {
 	case maker == "", !there && s.named(maker):
-		return "" // Go code need not say who it is
+		return "", "" // Go code may make children under any name
 	case there:
 		return s.leftBy(p, s.handlers[at], found)
 	case s.free:
 		s.spare(p, maker)
-		return ""
+		return "", ""
 	}
-	return fmt.Sprintf("there is no handler %s any more", maker)
+	return fmt.Sprintf("there is no handler %s any more", maker), limits.Configuration
 }
 
 // leftBy is left for a child whose handler exists. A handler that does not run for its children may never run again, so
-// it cannot be the one to remove its former children.
-func (s *Sweeper) leftBy(p Sweep, h *dsl.Handler, found dsl.ChildObject) (why string) {
+// it cannot remove its former children itself.
+func (s *Sweeper) leftBy(p Sweep, h *dsl.Handler, found dsl.ChildObject) (why string, cause limits.Cause) {
 	kind := found.Object.GroupVersionKind().GroupKind()
 	switch {
 	case withdraws(h, p.Owner):
-		return fmt.Sprintf("handler %s does not see the object any more", found.Handler)
+		return fmt.Sprintf("handler %s does not see the object any more", found.Handler), limits.Selector
 	case h.Makers == nil || h.On(dsl.Child) || collision.Lasts(h):
-		return ""
-	case !p.Pass.Owns(kind):
-		return "children of its kind are not declared any more"
+		return "", ""
+	case !p.Run.Owns(kind):
+		return "children of its kind are not declared any more", limits.Configuration
 	case !collision.MayMake(s.resource, h, kind):
-		return fmt.Sprintf("handler %s makes no %s any more", h.ID, kind.Kind)
+		return fmt.Sprintf("handler %s makes no %s any more", h.ID, kind.Kind), limits.Configuration
 	}
-	return ""
+	return "", ""
 }
 
 // named reports whether a handler has made children under a name in this process.
@@ -207,7 +215,7 @@ func (s *Sweeper) spare(p Sweep, maker string) {
 	s.logged[maker] = true
 	s.mu.Unlock()
 	if !logged {
-		p.Pass.Log().Info("child names an unknown handler; it is left alone, because Go code may make children under any name (dsl.Makes and Makes of dsl.Function declare the names)",
+		p.Run.Log().Info("child names an unknown handler; it is left alone, because Go code may make children under any name (dsl.Makes and Makes of dsl.Function declare the names)",
 			logmark.Warning, true, "maker", maker)
 	}
 }

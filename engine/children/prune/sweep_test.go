@@ -16,12 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/decide/limits"
 )
 
 // sweeping is a reconcile over an owner with one child, which was written by a field manager.
 type sweeping struct {
 	manager string
 	refusal error
+	held    time.Duration
 	removed []string
 }
 
@@ -35,11 +37,11 @@ func (s *sweeping) Read(_ context.Context, found dsl.ChildObject) (*unstructured
 	return live, nil
 }
 
-func (s *sweeping) Remove(_ context.Context, gone dsl.ChildObject, why string) error {
-	if s.refusal == nil {
+func (s *sweeping) Remove(_ context.Context, gone dsl.ChildObject, why string, _ limits.Cause) (time.Duration, error) {
+	if s.refusal == nil && s.held == 0 {
 		s.removed = append(s.removed, gone.Name+": "+why)
 	}
-	return s.refusal
+	return s.held, s.refusal
 }
 
 // TestChildrenWithoutAHandlerAreRemoved holds which children a sweep takes away, and when the next one is due.
@@ -61,6 +63,7 @@ func TestChildrenWithoutAHandlerAreRemoved(t *testing.T) {
 		"a controller copied the annotation":         {dsl.ChildSpec{Handler: "old", Name: "c"}, sweeping{manager: "copier"}, false, nil, 0, true},
 		"the filter of another handler fails":        {dsl.ChildSpec{Handler: "old", Name: "c"}, sweeping{manager: "op"}, true, nil, 0, false},
 		"the operator may not remove it":             {dsl.ChildSpec{Handler: "old", Name: "c"}, sweeping{manager: "op", refusal: forbidden}, false, nil, refusedLook, false},
+		"a limit holds the deletion":                 {dsl.ChildSpec{Handler: "old", Name: "c"}, sweeping{manager: "op", held: time.Hour}, false, nil, time.Hour, false},
 		"the child does not say which handler it is": {dsl.ChildSpec{Name: "c"}, sweeping{manager: "op"}, false, nil, 0, true},
 	}
 	for name, tt := range tests {
@@ -70,7 +73,7 @@ func TestChildrenWithoutAHandlerAreRemoved(t *testing.T) {
 			}}
 			s := NewSweeper(&dsl.Resource{}, []*dsl.Handler{{ID: "keep", Makers: []string{"keep"}, Declared: true}})
 			m := SweepMemory{}
-			p := Sweep{Owner: &unstructured.Unstructured{}, All: []dsl.ChildObject{{ChildSpec: tt.child, Object: child}}, Manager: "op", Pass: &tt.pass}
+			p := Sweep{Owner: &unstructured.Unstructured{}, All: []dsl.ChildObject{{ChildSpec: tt.child, Object: child}}, Manager: "op", Run: &tt.pass}
 			again, err := s.Sweep(t.Context(), &m, p, func(int) bool { return tt.fails })
 			if err != nil || again != tt.again || m.Done(false) != tt.done || !slices.Equal(tt.pass.removed, tt.removed) {
 				t.Errorf("again in %s, done is %v, removed are %q: %v", again, m.Done(false), tt.pass.removed, err)

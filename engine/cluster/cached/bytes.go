@@ -159,9 +159,10 @@ func (c *cutter) managers(metadata []byte, version string) managers {
 	return out
 }
 
-// managers selects field managers: those with one of these prefixes, and people's if hands is set. With all set, it selects all that set
-// fields of the object itself, without the operator and the control plane. With a version, it selects the operator's own for another
-// version, too.
+// managers selects entries of managedFields by their managers. It selects managers whose names begin with one of the
+// markers, and people's tools if hands is set. If all is set, it selects each manager of fields outside of subresources,
+// except for the operator and the control plane. If version is set, it also selects the operator's own entries of other
+// versions.
 type managers struct {
 	markers, own, version string
 	hands, all            bool

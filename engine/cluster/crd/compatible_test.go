@@ -25,15 +25,15 @@ func TestACRDIsChangedOnlyWhereNothingIsLost(t *testing.T) {
 		status: {storedVersions: [v1]}}`
 	const same = `{spec: {scope: Namespaced, names: {kind: Foo}, versions: [{name: v1, served: true}, {name: v1beta1, served: true}]}}`
 	tests := map[string]struct{ live, desired, want string }{
-		"versions that are not served may go":   {live, same, ""},
-		"a version may come":                    {live, strings.Replace(same, "versions: [", "versions: [{name: v2, served: true}, ", 1), ""},
-		"not while it is being deleted":         {strings.Replace(live, "{spec", `{metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}, spec`, 1), same, "it is being deleted, with all its objects"},
-		"not to another kind":                   {live, strings.Replace(same, "Foo", "Bar", 1), "its kind is Foo on the cluster and Bar in the configuration, which cannot be changed"},
-		"not to another scope":                  {live, strings.Replace(same, "Namespaced", "Cluster", 1), "its scope is Namespaced on the cluster and Cluster in the configuration, which cannot be changed"},
-		"not without a version that is stored":  {strings.Replace(live, "[v1]", "[v1, v1alpha1]", 1), same, "objects may be stored as v1alpha1, a version that the configuration does not have"},
-		"not without a version that is served":  {live, strings.Replace(same, ", {name: v1beta1, served: true}", "", 1), "version v1beta1 is served, and the configuration does not have it"},
-		"not with one that is served no longer": {live, strings.Replace(same, "v1beta1, served: true", "v1beta1, served: false", 1), "version v1beta1 is served"},
-		"not to what is no CRD":                 {live, `{spec: {versions: v1}}`, "reading CRD: "},
+		"versions that are not served may go":  {live, same, ""},
+		"a version may come":                   {live, strings.Replace(same, "versions: [", "versions: [{name: v2, served: true}, ", 1), ""},
+		"not while it is being deleted":        {strings.Replace(live, "{spec", `{metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}, spec`, 1), same, "it is being deleted, with all its objects"},
+		"not to another kind":                  {live, strings.Replace(same, "Foo", "Bar", 1), "its kind is Foo on the cluster and Bar in the configuration, which cannot be changed"},
+		"not to another scope":                 {live, strings.Replace(same, "Namespaced", "Cluster", 1), "its scope is Namespaced on the cluster and Cluster in the configuration, which cannot be changed"},
+		"not without a version that is stored": {strings.Replace(live, "[v1]", "[v1, v1alpha1]", 1), same, "objects may be stored as v1alpha1, a version that the configuration does not have"},
+		"not without a version that is served": {live, strings.Replace(same, ", {name: v1beta1, served: true}", "", 1), "version v1beta1 is served, and the configuration does not have it"},
+		"a version may be served no longer":    {live, strings.Replace(same, "v1beta1, served: true", "v1beta1, served: false", 1), ""},
+		"not to what is no CRD":                {live, `{spec: {versions: v1}}`, "reading CRD: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -185,6 +185,7 @@ func (i *installer) put(ctx context.Context, d *definition) (*unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
+	d.desired = withClient(d.desired, live)
 	if within(d.desired.Object, live.Object) {
 		return live, nil // with the annotation, so that removed fields are noticed
 	}
@@ -203,6 +204,22 @@ func (i *installer) put(ctx context.Context, d *definition) (*unstructured.Unstr
 	return i.apply(ctx, update, "patch")
 }
 
+// withClient returns the CRD with the way to the operator's conversions that the live one has: the running operator keeps it.
+func withClient(desired, live *unstructured.Unstructured) *unstructured.Unstructured {
+	conversion := []string{"spec", "conversion"}
+	for _, o := range []*unstructured.Unstructured{desired, live} {
+		if strategy, _, _ := unstructured.NestedString(o.Object, append(conversion, "strategy")...); strategy != string(apiextensions.WebhookConverter) {
+			return desired
+		}
+	}
+	kept, _, _ := unstructured.NestedMap(live.Object, conversion...)
+	out := desired.DeepCopy()
+	if err := unstructured.SetNestedMap(out.Object, kept, conversion...); err != nil {
+		return desired // the CRD has no spec, and the API server says so
+	}
+	return out
+}
+
 // renamed takes over the fields of a CRD that earlier names of the operator have applied: they would conflict, and
 // stay.
 func (i *installer) renamed(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
@@ -210,14 +227,14 @@ func (i *installer) renamed(ctx context.Context, live *unstructured.Unstructured
 	if !renamer.Finds(live) && !renamer.Joins(live) {
 		return live, nil
 	}
-	moved, err := renamer.Move(ctx, patch.Target{Client: i.client, Object: live}, func(*unstructured.Unstructured) {})
+	moved, err := renamer.Move(ctx, patch.Target{Client: i.client, Object: live})
 	switch {
 	case err != nil:
 		return nil, refusal(err, "patch")
-	case moved == nil:
+	case moved.Object == nil:
 		return nil, errors.New("it was deleted meanwhile")
 	}
-	return moved, nil
+	return moved.Object, nil
 }
 
 func (i *installer) apply(ctx context.Context, desired *unstructured.Unstructured, verb string) (*unstructured.Unstructured, error) {
@@ -268,16 +285,21 @@ func compatible(there, wanted *unstructured.Unstructured) error {
 		return fmt.Errorf(fixed, "scope", live.Spec.Scope, desired.Spec.Scope)
 	}
 	for _, version := range live.Status.StoredVersions {
-		if !apihelpers.HasServedCRDVersion(desired, version) {
-			return fmt.Errorf("objects may be stored as %s, a version that the configuration does not have: their API would be gone (write them again, then remove the version from status.storedVersions)", version)
+		if !hasVersion(desired, version) {
+			return fmt.Errorf("objects may be stored as %s, a version that the configuration does not have: their API would be gone (operator migrate %s writes them again, and removes the version from status.storedVersions)", version, live.Name)
 		}
 	}
 	for _, version := range live.Spec.Versions {
-		if version.Served && !apihelpers.HasServedCRDVersion(desired, version.Name) {
+		if version.Served && !hasVersion(desired, version.Name) {
 			return fmt.Errorf("version %s is served, and the configuration does not have it: its clients would lose it (set served to false first)", version.Name)
 		}
 	}
 	return nil
+}
+
+// hasVersion reports whether a CRD has a version, served or not.
+func hasVersion(crd *apiextensions.CustomResourceDefinition, name string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Name == name })
 }
 
 // within reports whether a value exists, possibly with additional keys in maps from the server or others.

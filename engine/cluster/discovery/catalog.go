@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cluster/kube"
@@ -241,15 +242,15 @@ func (c *Catalog) ask(ctx context.Context) (*snapshot, error) {
 	return answer, err
 }
 
-// Access asks the server which of the verbs this process lacks for the resource in the namespace,
-// or in all of them when it is empty. A verb for a subresource is written "patch status". The
+// Access asks the server which of the verbs this process lacks for objects of the resource. An empty namespace means all
+// namespaces, and an empty name means all objects. A verb for a subresource is written "patch status". The
 // missing ones come back as they were given, in order. An error means that the server could not
 // be asked. All verbs are asked for at once.
 func (c *Catalog) Access(
-	ctx context.Context, gvr schema.GroupVersionResource, namespace string, verbs ...string,
+	ctx context.Context, gvr schema.GroupVersionResource, objects cache.ObjectName, verbs ...string,
 ) (missing []string, err error) {
 	missing, err = c.Lacking(ctx, authorizationv1.ResourceAttributes{
-		Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource, Namespace: namespace,
+		Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource, Namespace: objects.Namespace, Name: objects.Name,
 	}, verbs...)
 	if err != nil {
 		return nil, fmt.Errorf("reviewing access to %s: %w", gvr.GroupResource(), err)

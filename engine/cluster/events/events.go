@@ -245,13 +245,32 @@ func (r *Reporter) Event(kind dsl.EventType, reason, note string, args ...any) {
 	r.recorder.Send(ops.ByHandler, r.object, r.handler, kind, reason, fmt.Sprintf(note, args...))
 }
 
+// EventAbout records an Event about another object, unless the attempt is over.
+func (r *Reporter) EventAbout(object any, kind dsl.EventType, reason, note string, args ...any) error {
+	return r.recorder.eventAbout(r.attempt, r.handler, object, kind, reason, fmt.Sprintf(note, args...))
+}
+
+func (r *Recorder) eventAbout(a Attempt, handler string, object any, kind dsl.EventType, reason, note string) error {
+	about, err := dsl.Object(object)
+	if err != nil {
+		return dsl.Permanent(fmt.Errorf("reporting event %s: %w", reason, err))
+	}
+	if !a.Over() {
+		r.Send(ops.ByHandler, about, handler, kind, reason, note)
+	}
+	return nil
+}
+
 // Warned reports whether the attempt has reported a warning of its own.
 func (r *Reporter) Warned() bool { return r.warned.Load() }
 
-// Log is [dsl.Events] for handlers without an object: it logs Events until the attempt is over.
+// Log is [dsl.Events] for handlers without an object: until the attempt is over, it logs Events, and sends the ones about other objects.
+// All fields are required.
 type Log struct {
-	Log     logr.Logger
-	Attempt Attempt
+	Log      logr.Logger
+	Attempt  Attempt
+	Recorder *Recorder
+	Handler  string
 }
 
 var _ dsl.Events = Log{}
@@ -261,4 +280,9 @@ func (l Log) Event(kind dsl.EventType, reason, note string, args ...any) {
 	if !l.Attempt.Over() {
 		l.Log.Info("handler reports", "type", string(kind), "reason", reason, "note", fmt.Sprintf(note, args...))
 	}
+}
+
+// EventAbout records an Event about another object.
+func (l Log) EventAbout(object any, kind dsl.EventType, reason, note string, args ...any) error {
+	return l.Recorder.eventAbout(l.Attempt, l.Handler, object, kind, reason, fmt.Sprintf(note, args...))
 }

@@ -67,7 +67,7 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 	return lost, err
 }
 
-// led says who leads instead of this process, once for each.
+// led logs that another process leads, once for each such process.
 func (e *Elector) led(identity string) {
 	if identity == "" {
 		return

@@ -151,13 +151,9 @@ func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map
 func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	status, _ := o.Object["status"].(map[string]any)
 	fields, wanted := p.Status, p.Conditions
-	for _, own := range []*metav1.Condition{m.Condition, m.Ready} {
-		if own != nil {
-			wanted = append(slices.Clip(wanted), *own)
-		}
-	}
-	if len(wanted)+len(p.Retired) > 0 || len(m.Mended) > 0 {
-		fields = t.conditioned(o, fields, wanted, p, m.Mended)
+	set, removed := m.conditions()
+	if wanted = slices.Concat(wanted, set); len(wanted)+len(p.Retired)+len(removed) > 0 {
+		fields = t.conditioned(o, fields, wanted, p, removed)
 	}
 	c := change{tree: lacking(status, plain.ValidMap(fields), p.ReplacedStatus)}
 	c.tree = m.observed(status, c.tree)
@@ -165,6 +161,20 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 		c.tree = map[string]any{"status": c.tree}
 	}
 	return c
+}
+
+// conditions returns the engine's own conditions to set, and the types of those to remove.
+func (m Marks) conditions() (set []metav1.Condition, removed []string) {
+	removed = slices.Clone(m.Mended)
+	set = append(set, m.Conditions...)
+	for _, c := range m.Ready {
+		if c.Status == "" {
+			removed = append(removed, c.Type)
+		} else {
+			set = append(set, c)
+		}
+	}
+	return set, removed
 }
 
 // observed adds status.observedGeneration to a change of the status. A handler cannot set another value.

@@ -6,7 +6,6 @@ package patch
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,50 +52,23 @@ func markersOf(o *unstructured.Unstructured, markers []string) (out []string) {
 	return out
 }
 
-// Mark is the place where an operator remembers what was handled, now and in earlier versions.
-type Mark struct {
-	// Markers are the prefixes of the field managers of earlier versions; see [Marker].
-	Markers []string
-	// Annotation is the key of the state annotation, and State returns its value for an object with the earlier mark.
-	Annotation string
-	State      func(live *unstructured.Unstructured) (string, error)
-}
-
-// TakeOver moves the mark of an earlier version to the state annotation, in one write: the target's manager becomes the
-// manager of the number, which marks nothing from then on. It reads the object first, because caches do not hold all of
-// its managedFields. Wrote is called after the write. The result is nil if the object is gone.
-func (m Mark) TakeOver(ctx context.Context, t Target, wrote func(*unstructured.Unstructured)) (*unstructured.Unstructured, error) {
-	live, err := t.onLive(ctx, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if !HasMarker(live, m.Markers) {
-			return live, nil
-		}
-		text, err := m.State(live)
-		if err != nil {
-			return nil, err
-		}
-		data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"uid": string(live.GetUID()), "resourceVersion": live.GetResourceVersion(), "annotations": map[string]any{m.Annotation: text},
-			"managedFields": m.without(live, t.Manager),
-		}})
-		if err != nil {
-			return nil, err
-		}
-		now, err := t.Client.Patch(ctx, live.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: t.Manager})
-		if err == nil {
-			wrote(now)
-		}
-		return now, err
-	})
+// TakeOver moves the mark of an earlier version on a live object to a state annotation with this text, in one write: the
+// target's manager becomes the manager of the number, which marks nothing from then on. Markers are from [Marker].
+func TakeOver(ctx context.Context, t Target, markers []string, annotation, text string) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": string(t.Object.GetUID()), "resourceVersion": t.Object.GetResourceVersion(), "annotations": map[string]any{annotation: text},
+		"managedFields": withoutMarks(t.Object, markers, t.Manager),
+	}})
 	if err != nil {
-		return nil, fmt.Errorf("storing in an annotation what status.observedGeneration marks as handled: %w", err)
+		return nil, err
 	}
-	return live, nil
+	return t.Client.Patch(ctx, t.Object.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: t.Manager})
 }
 
-// without returns the managedFields of an object with the entries of its marks merged into those of a manager.
-func (m Mark) without(live *unstructured.Unstructured, manager string) []metav1.ManagedFieldsEntry {
-	marks := markersOf(live, m.Markers)
-	return merged(live, manager, func(e *metav1.ManagedFieldsEntry) *fieldpath.Set {
+// withoutMarks returns the managedFields of an object with the entries of its marks merged into those of a manager.
+func withoutMarks(o *unstructured.Unstructured, markers []string, manager string) []metav1.ManagedFieldsEntry {
+	marks := markersOf(o, markers)
+	return merged(o, manager, func(e *metav1.ManagedFieldsEntry) *fieldpath.Set {
 		if slices.Contains(marks, e.Manager) {
 			e.Manager = manager
 		}

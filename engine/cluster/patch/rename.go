@@ -90,52 +90,54 @@ func changed(values map[string]string, change map[string]any) map[string]string 
 }
 
 // Move moves the marks of a target. It reads the object first, because caches do not hold all of its managedFields.
-// Wrote is called with the object after each write. The result is nil if the object is gone, or another one has its
+// The result has each write, even if a later one fails. Its object is nil if the object is gone, or another one has its
 // name.
 //
 // The earlier marks are removed last, so the object has one of the two at any time. Applied marks are first added
 // in a write of their own: that write makes this operator their updater, and a label that an updater owns would
 // stay when it is not applied any more. The last write adds nothing, so it can make this operator their applier.
-func (r *Renamer) Move(ctx context.Context, t Target, wrote func(*unstructured.Unstructured)) (*unstructured.Unstructured, error) {
-	live, err := t.onLive(ctx, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		return r.move(ctx, t.Client, live, wrote)
-	})
+func (r *Renamer) Move(ctx context.Context, t Target) (out Result, err error) {
+	for attempt := 0; attempt == 0 || CanRetry(err, attempt); attempt++ {
+		if out.Object, err = t.Live(ctx); out.Object != nil {
+			out, err = r.move(ctx, t.Client, out)
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("moving marks of %s on %s %s: %w", strings.Join(r.now.Was, ", "), t.Object.GetKind(), t.Object.GetName(), err)
+		return out, fmt.Errorf("moving marks of %s on %s %s: %w", strings.Join(r.now.Was, ", "), t.Object.GetKind(), t.Object.GetName(), err)
+	}
+	return out, nil
+}
+
+// CanRetry reports whether a write to a live object may be tried again after an error. Attempt counts the failed ones.
+func CanRetry(err error, attempt int) bool {
+	return apierrors.IsConflict(err) && attempt <= conflictRetries
+}
+
+// Live reads the target's object. It returns nil if the object is gone, or another one has its name.
+func (t Target) Live(ctx context.Context) (*unstructured.Unstructured, error) {
+	live, err := t.Client.Get(ctx, t.Object.GetName(), metav1.GetOptions{})
+	switch {
+	case notfound.Says(err, t.Resource, t.Object.GetName()):
+		return nil, nil
+	case err != nil || live.GetUID() != t.Object.GetUID():
+		return nil, err
 	}
 	return live, nil
 }
 
-// onLive reads the object and changes it, and does so again after a conflict. The result is nil if the object is gone,
-// or another one has its name.
-func (t Target) onLive(ctx context.Context, change func(live *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
-	for attempt := 0; ; attempt++ {
-		live, err := t.Client.Get(ctx, t.Object.GetName(), metav1.GetOptions{})
-		if notfound.Says(err, t.Resource, t.Object.GetName()) || err == nil && live.GetUID() != t.Object.GetUID() {
-			return nil, nil
-		}
-		if err == nil {
-			live, err = change(live)
-		}
-		if err == nil {
-			return live, nil
-		}
-		if !apierrors.IsConflict(err) || attempt == conflictRetries {
-			return nil, err
-		}
-	}
-}
-
-func (r *Renamer) move(ctx context.Context, c Client, live *unstructured.Unstructured, wrote func(*unstructured.Unstructured)) (_ *unstructured.Unstructured, err error) {
+// move moves the marks of the object of a result, and returns the result with its writes.
+func (r *Renamer) move(ctx context.Context, c Client, out Result) (Result, error) {
+	live := out.Object
 	if !r.Finds(live) && !r.Joins(live) {
-		return live, nil
+		return out, nil
 	}
 	labels, notes, marks := r.markedAs(live)
 	if first := additions(live, labels, notes); len(first) > 0 {
-		if live, err = r.send(ctx, c, live, first); err != nil {
-			return nil, err
+		var err error
+		if out, err = r.send(ctx, c, out, first); err != nil {
+			return out, err
 		}
-		wrote(live)
+		live = out.Object
 	}
 	last := map[string]any{"managedFields": r.entries(live, marks)}
 	if moved := r.moved(live.GetLabels()); len(moved) > 0 {
@@ -147,21 +149,23 @@ func (r *Renamer) move(ctx context.Context, c Client, live *unstructured.Unstruc
 	if live.GetDeletionTimestamp() == nil && len(live.GetFinalizers()) > 0 {
 		last["finalizers"] = r.finalizers(live.GetFinalizers())
 	}
-	if live, err = r.send(ctx, c, live, last); err != nil {
-		return nil, err
-	}
-	wrote(live)
-	return live, nil
+	return r.send(ctx, c, out, last)
 }
 
-// send writes metadata to the version that was read.
-func (r *Renamer) send(ctx context.Context, c Client, live *unstructured.Unstructured, metadata map[string]any) (*unstructured.Unstructured, error) {
+// send writes metadata to the version of the object that a result has, and returns the result with this write.
+func (r *Renamer) send(ctx context.Context, c Client, out Result, metadata map[string]any) (Result, error) {
+	live := out.Object
 	metadata["uid"], metadata["resourceVersion"] = string(live.GetUID()), live.GetResourceVersion()
 	data, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	return c.Patch(ctx, live.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: r.now.Name})
+	written, err := c.Patch(ctx, live.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: r.now.Name})
+	if err != nil {
+		return out, err
+	}
+	out.Object, out.Written, out.Whole = written, append(out.Written, written), true
+	return out, nil
 }
 
 // markedAs returns the labels and annotations that were applied under an earlier name, with their new keys, and the

@@ -53,7 +53,7 @@ func TestEachWriteIsForTheVersionThatItWasWorkedOutFrom(t *testing.T) {
 		"the removal of an inventory with others": {none, Marks{Annotation: "op.dev/state", State: "s", Along: map[string]Note{"op.dev/old": {Was: "o"}}}, []any{"1"}},
 		"an annotation that is spent":             {none, Marks{Spent: map[string]string{"op.dev/old": "o"}}, []any{"1"}},
 		"the observed generation":                 {none, Marks{Observed: 3, ObservedAlone: true}, []any{"1"}},
-		"a condition of the engine":               {none, Marks{Condition: &metav1.Condition{Type: "Failing", Status: "True"}}, []any{"1"}},
+		"a condition of the engine":               {none, Marks{Conditions: []metav1.Condition{{Type: "Failing", Status: "True"}}}, []any{"1"}},
 		"nothing":                                 {none, Marks{}, nil},
 	}
 	for name, test := range tests {

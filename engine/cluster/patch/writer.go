@@ -45,7 +45,7 @@ type Marks struct {
 	Annotation string
 	// State is its value; empty removes it.
 	State string
-	// Along are annotations that are written only together with other changes, but for those that say otherwise.
+	// Along are further annotations, by their keys. Only a [Note] with Alone is written if nothing else changes.
 	Along map[string]Note
 	// Spent are annotations to remove, with their values. One that has another value by now stays.
 	Spent map[string]string
@@ -54,11 +54,11 @@ type Marks struct {
 	Earlier   []string
 	// Add and Remove add or remove the finalizer; at most one is set.
 	Add, Remove bool
-	// Condition is a condition of the engine to set, or nil; Mended are the types of conditions to remove.
-	Condition *metav1.Condition
-	Mended    []string
-	// Ready is the condition [dsl.Ready] if the engine sets it; nil leaves it as it is.
-	Ready *metav1.Condition
+	// Conditions are conditions of the engine to set; Mended are the types of conditions to remove.
+	Conditions []metav1.Condition
+	Mended     []string
+	// Ready are the condition [dsl.Ready] and those beside it, if the engine sets them. One without a status is removed.
+	Ready []metav1.Condition
 	// Observed is the value for status.observedGeneration; zero leaves the field to handlers. It is written with other
 	// changes of the status, and without any if ObservedAlone is set.
 	Observed      int64

@@ -19,7 +19,7 @@ const Cleanup = "cleanup"
 func OfCleanup(op *dsl.Operator, s Settings, deployment string) []Rule {
 	c := &collector{op: op, lookup: s.Lookup, spaces: plainNames(op.Scope.Namespaces)}
 	if c.lookup == nil {
-		c.lookup = Guess(op)
+		c.lookup = Guess(op, s.CRDs...)
 	}
 	operators := Of(op, s)
 	for _, r := range op.Resources() {
@@ -44,6 +44,7 @@ func OfCleanup(op *dsl.Operator, s Settings, deployment string) []Rule {
 	for _, one := range append([]*dsl.Operator{op}, op.Earlier()...) {
 		c.forgets(one, cmp.Or(one.Settings.LeaderElection.Namespace, s.Namespace))
 	}
+	c.requests()
 	return c.sorted()
 }
 
@@ -87,6 +88,17 @@ func (c *collector) stops(namespace, deployment string) {
 		forCleanup("stops the operator"), "get", "patch")
 }
 
+// requests adds the rights to find and delete policies and webhook configurations.
+func (c *collector) requests() {
+	if len(c.keptForRequests()) == 0 {
+		return
+	}
+	for _, resource := range allForRequests {
+		c.add(about{Name: dsl.ResourceName{Resource: resource, Group: "admissionregistration.k8s.io"}, everywhere: true},
+			forCleanup("deletes its policies and webhooks"), "list", "delete")
+	}
+}
+
 // forgets adds the rights to delete the objects that an operator keeps for itself.
 func (c *collector) forgets(op *dsl.Operator, namespace string) {
 	if namespace == "" {
@@ -95,11 +107,16 @@ func (c *collector) forgets(op *dsl.Operator, namespace string) {
 	for _, own := range []struct{ group, resource, name, why string }{
 		{"", "configmaps", op.Register(), "deletes the register"},
 		{"", "configmaps", op.PauseConfigMap(), "ends a pause"},
+		{"", "configmaps", op.LimitsConfigMap(), "deletes the record of deletions that wait"},
 		{"", "secrets", op.DigestKey(), "deletes the key of digests"},
 		{"coordination.k8s.io", "leases", op.LeaderLock(), "deletes the lock"},
 	} {
 		c.add(about{Name: dsl.ResourceName{Resource: own.resource, Group: own.group}, names: []string{own.name}, namespace: namespace},
 			forCleanup(own.why), "get", "delete")
+	}
+	if op.NeedsWebhooks() {
+		c.add(about{Name: dsl.ResourceName{Resource: "secrets"}, names: []string{op.WebhookSecret()}, namespace: namespace},
+			forCleanup("deletes the certificate of webhooks"), "get", "delete")
 	}
 	lock := about{Name: dsl.ResourceName{Resource: "leases", Group: "coordination.k8s.io"}, names: []string{op.LeaderLock()}, namespace: namespace}
 	c.add(lock, forCleanup("holds the lock, so that no process begins to work"), "get", "create", "update")

@@ -14,7 +14,7 @@ import (
 
 func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 	own := []string{
-		"get,delete configmaps named foo-children in system", "get,delete configmaps named foo-paused in system", "get,delete secrets named foo-key in system",
+		"get,delete configmaps named foo-children in system", "get,delete configmaps named foo-deletions in system", "get,delete configmaps named foo-paused in system", "get,delete secrets named foo-key in system",
 		"get,patch deployments of apps named handwerk-foo in system", "create leases of coordination.k8s.io in system", "get,update,delete leases of coordination.k8s.io named foo-leader in system",
 	}
 	tests := map[string]struct {
@@ -28,8 +28,8 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 		"children bear marks": {
 			op: foos(func(r *dsl.Resource) { r.Owns("configmaps") }),
 			want: append([]string{
-				"get,list,patch configmaps", "get,list,patch namespaces", "get,list,patch foos of example.com", "patch foos/status of example.com", "delete configmaps named foo-children in system", "delete configmaps named foo-paused in system",
-			}, own[2:]...),
+				"get,list,patch configmaps", "get,list,patch namespaces", "get,list,patch foos of example.com", "patch foos/status of example.com", "delete configmaps named foo-children in system", "delete configmaps named foo-deletions in system", "delete configmaps named foo-paused in system",
+			}, own[3:]...),
 		},
 		"children that give rights away are written, too": {
 			op: foos(func(r *dsl.Resource) {
@@ -81,7 +81,7 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 			}(),
 			want: []string{
 				"get,list,patch namespaces", "get,list,patch foos of example.com", "patch foos/status of example.com",
-				"get,delete configmaps named bar-children in locks", "get,delete configmaps named bar-paused in locks", "get,delete configmaps named foo-children in locks", "get,delete configmaps named foo-paused in locks",
+				"get,delete configmaps named bar-children in locks", "get,delete configmaps named bar-deletions in locks", "get,delete configmaps named bar-paused in locks", "get,delete configmaps named foo-children in locks", "get,delete configmaps named foo-deletions in locks", "get,delete configmaps named foo-paused in locks",
 				"get,delete secrets named bar-key in locks", "get,delete secrets named foo-key in locks",
 				"create leases of coordination.k8s.io in locks", "get,update,delete leases of coordination.k8s.io named bar-leader in locks", "get,update,delete leases of coordination.k8s.io named foo-leader in locks",
 				"get,patch deployments of apps named handwerk-foo in system",

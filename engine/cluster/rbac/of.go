@@ -21,8 +21,10 @@ type Settings struct {
 	InstallCRDs bool
 	// SecureMetrics: the operator asks the API server who may read its metrics.
 	SecureMetrics bool
-	// Lookup looks up resources. Nil means [Guess].
+	// Lookup looks up resources. Nil means [Guess] with the CRDs.
 	Lookup Lookup
+	// CRDs are CRDs of other people's kinds that lie beside the configuration. Optional.
+	CRDs []map[string]any
 	// Resources are the resources that the operator works on. Nil means all that have handlers.
 	Resources []*dsl.Resource
 }
@@ -35,7 +37,7 @@ const Engine = "engine"
 func Of(op *dsl.Operator, s Settings) []Rule {
 	c := &collector{op: op, lookup: s.Lookup, spaces: plainNames(op.Scope.Namespaces)}
 	if c.lookup == nil {
-		c.lookup = Guess(op)
+		c.lookup = Guess(op, s.CRDs...)
 	}
 	if s.Resources == nil {
 		s.Resources = op.Handled()
@@ -57,6 +59,8 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 	c.register(namespace)
 	c.key(namespace)
 	c.paused(namespace)
+	c.limited(namespace)
+	c.admission(namespace)
 	c.cluster(s.InstallCRDs)
 	if s.SecureMetrics {
 		c.reviews()

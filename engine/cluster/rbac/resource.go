@@ -4,8 +4,11 @@
 package rbac
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -38,12 +41,15 @@ func (c *collector) resource(r *dsl.Resource) {
 	}
 	c.tells(r)
 	for _, relation := range r.Relations() {
-		c.add(about{Name: relation.Resource}, because("watches it for relation "+relation.Name+" of "+r.Name.Resource), "list", "watch")
+		if of := relation.Namespace; of != "" && len(c.spaces) > 0 && !slices.Contains(c.spaces, of) {
+			continue // nothing is watched outside the scope
+		}
+		c.add(ofRelation(relation), because("watches it for relation "+relation.Name+" of "+r.Name.Resource), "list", "watch")
 	}
 }
 
-// holdsUp is the purpose of a right on the owner for owner references. It is only required if the plugin is
-// enabled.
+// holdsUp says why the operator may need the right to update the finalizers of owners. It only needs the right if the
+// plugin is enabled.
 const holdsUp = "children may hold up their owner's deletion, where the admission plugin OwnerReferencesPermissionEnforcement is on, as on OpenShift"
 
 func because(why string) Reason { return Reason{Who: Engine, Why: why} }
@@ -71,6 +77,9 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 	if r.KeepsReady() {
 		c.add(about{Name: r.Name, subresource: "status"}, because("keeps the condition Ready"), "patch")
 		reads = true
+		if ownsWorkloads(r) {
+			c.offer(about{Name: dsl.ResourceName{Version: "v1", Resource: "pods"}}, because("says why Pods of children do not run; without it, the condition Ready does not name the cause"), "list")
+		}
 	}
 	if len(c.op.Was) > 0 {
 		c.add(own, because(renames), "get", "patch")
@@ -78,6 +87,17 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 	if reads {
 		c.add(own, because("reads an object again where the cache is not enough, as after a conflict"), "get")
 	}
+}
+
+// ownsWorkloads reports whether handlers of the resource make objects that run Pods.
+func ownsWorkloads(r *dsl.Resource) bool {
+	for name, kind := range r.Owned() {
+		switch cmp.Or(kind.Kind, name.Resource) {
+		case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "deployments", "statefulsets", "daemonsets", "replicasets", "jobs":
+			return true
+		}
+	}
+	return false
 }
 
 // tells offers the rights to set conditions that no handler asks for, unless others need them, as far as is known without
@@ -162,6 +182,25 @@ func ofNeed(n dsl.Need) about {
 	return about{Name: n.Resource, Kind: n.Kind, subresource: n.Subresource, names: n.Names, namespace: n.Namespace, written: n.For}
 }
 
+// ofRelation returns the objects that a relation can select.
+func ofRelation(r dsl.Relation) about {
+	out := about{Name: r.Resource, namespace: r.Namespace}
+	if r.Object != "" {
+		out.names = []string{r.Object}
+	}
+	return out
+}
+
+// kindOfChild returns the kind of a resource's child by its name; empty if it is not declared.
+func kindOfChild(r *dsl.Resource, name string) (kind schema.GroupVersionKind) {
+	for _, made := range r.Makes {
+		if made.Name == name {
+			kind = made.Kind
+		}
+	}
+	return kind
+}
+
 // need adds the rights of a handler's need.
 func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need) {
 	action, _, _ := strings.Cut(h.Known.Action, ": ${") // an expression is no useful description
@@ -175,12 +214,7 @@ func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need
 		c.add(of, why, n.Verbs...)
 		return
 	case n.Child != "":
-		for _, made := range r.Makes {
-			if made.Name == n.Child {
-				of.Kind = made.Kind
-			}
-		}
-		if of.Kind.Empty() {
+		if of.Kind = kindOfChild(r, n.Child); of.Kind.Empty() {
 			return // it is computed at run time
 		}
 	case n.Relation != "":
@@ -188,7 +222,11 @@ func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need
 		if i < 0 {
 			return
 		}
-		of.Name = r.Relations()[i].Resource
+		related := ofRelation(r.Relations()[i])
+		of.Name, of.namespace = related.Name, cmp.Or(of.namespace, related.namespace)
+		if len(of.names) == 0 {
+			of.names = related.names
+		}
 	case ofSelf(n):
 		of.Name = r.Name
 	}
@@ -298,6 +336,16 @@ func (c *collector) paused(namespace string) {
 		own := about{Name: dsl.ResourceName{Resource: "configmaps"}, namespace: namespace, names: c.op.PauseConfigMaps()}
 		c.offer(own, because("obeys operator pause; without it, the operator cannot be paused"), "list", "watch")
 	}
+}
+
+// limited adds the rights to record which deletions wait for limits. The record is created by a patch, for which the API
+// server knows its name.
+func (c *collector) limited(namespace string) {
+	if namespace == "" || !slices.ContainsFunc(c.op.Resources(), (*dsl.Resource).Deletes) {
+		return
+	}
+	own := about{Name: dsl.ResourceName{Resource: "configmaps"}, namespace: namespace, names: []string{c.op.LimitsConfigMap()}}
+	c.offer(own, because("records which deletions wait for limits, and obeys operator release"), "create", "get", "patch")
 }
 
 // cluster adds the rights for the engine's reads beside the operator's resources.

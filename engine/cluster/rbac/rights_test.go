@@ -153,6 +153,30 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			}),
 			want: []string{"delete configmaps", "list,watch,delete pods", "list,watch foos of example.com"},
 		},
+		"one related object needs its name, in its namespace": {
+			op: foos(func(r *dsl.Resource) {
+				r.Relates(dsl.Relation{Name: "pull", Resource: dsl.ResourceName{Resource: "secrets"}, Namespace: "platform", Object: "registry"})
+				r.Relates(dsl.Relation{Name: "own", Resource: dsl.ResourceName{Resource: "configmaps"}, Object: "settings"})
+				r.Relates(dsl.Relation{Name: "node", Resource: dsl.ResourceName{Resource: "nodes"}, Namespace: "platform", Object: "worker"})
+				r.OnReconcile("one", nothing, dsl.WithNeeds(dsl.Need{Verbs: []string{"delete", "patch"}, Relation: "pull"}))
+			}),
+			want: []string{
+				"list,watch configmaps named settings", "list,watch nodes named worker", "list,watch foos of example.com",
+				"list,watch,patch,delete secrets named registry in platform",
+			},
+		},
+		"a relation to one namespace needs no other one, and none outside the scope": {
+			op: func() *dsl.Operator {
+				op := foos(func(r *dsl.Resource) {
+					r.Relates(dsl.Relation{Name: "in", Resource: dsl.ResourceName{Resource: "pods"}, Namespace: "b"})
+					r.Relates(dsl.Relation{Name: "out", Resource: dsl.ResourceName{Resource: "secrets"}, Namespace: "c"})
+					r.OnReconcile("one", nothing, dsl.WithNeeds())
+				})
+				op.Scope.Namespaces = []string{"a", "b"}
+				return op
+			}(),
+			want: []string{"list,watch foos of example.com in a", "list,watch pods in b", "list,watch foos of example.com in b"},
+		},
 		"names hold for the verbs that Kubernetes allows by name, and need nothing that is allowed for all": {
 			op: foos(func(r *dsl.Resource) {
 				r.OnReconcile("one", nothing,
@@ -249,7 +273,7 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			set: rbac.Settings{Namespace: "system"},
 			want: []string{
 				"get,list,watch,patch secrets", "get,list,watch,patch foos of example.com",
-				"create configmaps in system", "get,update configmaps named foo-children in system", "list,watch configmaps named foo-paused in system?", "get,delete configmaps named old-children in system", "list,watch configmaps named old-paused in system?",
+				"create configmaps in system", "get,update configmaps named foo-children in system", "get,patch configmaps named foo-deletions in system?", "list,watch configmaps named foo-paused in system?", "get,delete configmaps named old-children in system", "list,watch configmaps named old-paused in system?",
 				"create leases of coordination.k8s.io in system", "get,watch,update leases of coordination.k8s.io named foo-leader in system",
 				"get leases of coordination.k8s.io named old-leader in system",
 			},
@@ -258,7 +282,7 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			op:  foos(func(r *dsl.Resource) { r.Owns("secrets.v1"); r.OnReconcile("one", nothing) }),
 			set: rbac.Settings{Namespace: "system"},
 			want: []string{
-				"list,watch secrets", "list,watch foos of example.com", "create configmaps in system", "get,update configmaps named foo-children in system", "list,watch configmaps named foo-paused in system?",
+				"list,watch secrets", "list,watch foos of example.com", "create configmaps in system", "get,update configmaps named foo-children in system", "get,patch configmaps named foo-deletions in system?", "list,watch configmaps named foo-paused in system?",
 			},
 		},
 		"CRDs are written by who brings them along": {
@@ -356,24 +380,6 @@ func TestHandlersThatDoNotSayWhatTheyNeedAreKnown(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{"foos/silent"}, rbac.Undeclared(op)); diff != "" {
 		t.Errorf("undeclared (-want +got):\n%s", diff)
-	}
-}
-
-func TestScopesAndPluralsComeFromTheOperatorsOwnCRDs(t *testing.T) {
-	op := foos(func(r *dsl.Resource) {
-		r.CRD = map[string]any{"spec": map[string]any{
-			"group": "example.com", "scope": "Cluster", "names": map[string]any{"plural": "foos", "kind": "Foolish"},
-		}}
-	})
-	lookup := rbac.Guess(op)
-	want := rbac.Served{Resource: "foos", Status: true}
-	for _, got := range []rbac.Served{
-		lookup(dsl.ResourceName{Resource: "foos", Group: "example.com"}, rbac.Kind{}),
-		lookup(dsl.ResourceName{}, rbac.Kind{Group: "example.com", Version: "v1", Kind: "Foolish"}),
-	} {
-		if got != want {
-			t.Errorf("looked up %+v, want %+v", got, want)
-		}
 	}
 }
 

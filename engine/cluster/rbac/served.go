@@ -28,18 +28,21 @@ type Served struct {
 // guess if the resource is not known.
 type Lookup func(name dsl.ResourceName, kind Kind) Served
 
-// Guess returns a lookup that sends no requests: it knows the operator's own CRDs and the cluster-scoped built-in
-// resources. It assumes that all others are namespaced, have a status subresource, and have the regular English
+// Guess returns a lookup that sends no requests: it knows the operator's own CRDs, other CRDs that it is given, and the cluster-scoped
+// built-in resources. It assumes that all others are namespaced, have a status subresource, and have the regular English
 // plural of their kind.
-func Guess(op *dsl.Operator) Lookup {
+func Guess(op *dsl.Operator, crds ...map[string]any) Lookup {
 	known := map[schema.GroupResource]Served{}
 	plurals := map[schema.GroupKind]string{}
 	for _, r := range op.Resources() {
-		if r.CRD == nil {
+		crds = append(slices.Clip(crds), r.CRD) // the operator's own count more
+	}
+	for _, crd := range crds {
+		if crd == nil {
 			continue
 		}
 		text := func(path ...string) string {
-			value, _, _ := unstructured.NestedString(r.CRD, append([]string{"spec"}, path...)...)
+			value, _, _ := unstructured.NestedString(crd, append([]string{"spec"}, path...)...)
 			return value
 		}
 		plural := text("names", "plural")

@@ -4,6 +4,7 @@
 package rbac_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,5 +47,21 @@ func TestWhatTheEngineSaysOnObjectsIsPrinted(t *testing.T) {
 				t.Errorf("rights (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPodsOfChildrenMayBeListed holds that the right to read why Pods do not run is optional, and that it is only for resources whose
+// children run Pods.
+func TestPodsOfChildrenMayBeListed(t *testing.T) {
+	for kind, want := range map[string]bool{"deployments.v1.apps": true, "statefulsets.v1.apps": true, "configmaps.v1": false} {
+		op := foos(func(r *dsl.Resource) {
+			r.Ready = new(true)
+			r.Owns(kind)
+			r.OnReconcile("look", nothing)
+		})
+		got := slices.ContainsFunc(rbac.Of(op, rbac.Settings{}), func(r rbac.Rule) bool { return r.Resource == "pods" && r.Verb == "list" && r.Optional })
+		if got != want {
+			t.Errorf("with children %s, Pods may be listed: %t, want %t", kind, got, want)
+		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ErrNotLeading is the cause of the error of a write by a process that does not lead, or does not lead any more.
+// ErrNotLeading is wrapped by the error of a write if the process is not the leader, or has ceased to be.
 var ErrNotLeading = errors.New("this process does not lead")
 
 // Held reports whether the process leads. While that is in doubt it waits, until ctx ends.

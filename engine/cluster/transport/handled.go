@@ -14,7 +14,7 @@ import (
 )
 
 // Handled is a client for the objects that handlers look at. Answers to writes lack managedFields, because the caller knows
-// what it wrote; objects that are read have them. Most passes write nothing, so clients are made when they are used.
+// what it wrote; objects that are read have them. Most reconciles write nothing, so clients are made when they are used.
 type Handled struct {
 	Clients *Clients
 	// Access gets the refused requests.

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// sameBurst is how many reconciles in quick succession may repeat an earlier write of the object's passes; refill
+	// sameBurst is how many reconciles in quick succession may repeat an earlier write of the object's reconciles; refill
 	// is the time after which one more is allowed.
 	sameBurst = 30
 	// newBurst is the same for reconciles with a new write, as in a roll-out of many children, or for a status that
@@ -41,7 +41,7 @@ type Breaker struct {
 }
 
 // Wrote counts a reconcile with a write, which content (see [Content]) identifies, and reports whether it exceeds the
-// burst: the object is then held back for a minute. A paced pass (see [Wake]) counts only if it repeats an earlier
+// burst: the object is then held back for a minute. A paced reconcile (see [Wake]) counts only if it repeats an earlier
 // write.
 func (b *Breaker) Wrote(now time.Time, content uint32, paced bool) (opened bool) {
 	b.refill(now)

@@ -31,10 +31,10 @@ func (r Row) Ask(after time.Duration, atOnce bool) (next Row, wait time.Duration
 const carried = 10
 
 // Woken has the versions that last woke an object. Later reconciles inherit them while they finish the work of the
-// woken pass.
+// woken reconcile.
 type Woken struct {
-	Versions []Version
-	passes   uint8
+	Versions   []Version
+	reconciles uint8
 }
 
 // Next returns the versions that woke the next reconcile: the new ones, or if there are none, the inherited ones.
@@ -42,9 +42,9 @@ func (w Woken) Next(come []Version) Woken {
 	switch {
 	case len(come) > 0:
 		return Woken{Versions: come}
-	case w.passes == carried:
+	case w.reconciles == carried:
 		return Woken{}
 	}
-	w.passes++
+	w.reconciles++
 	return w
 }

@@ -30,7 +30,7 @@ type Version struct {
 	Text string
 }
 
-// Trail records which versions of objects this process wrote recently, in which passes, and which reconcile woke which.
+// Trail records which versions of objects this process wrote recently, in which reconciles, and which reconcile woke which.
 // With it, a reconcile can find out whether it follows from its own object's writes. Its size is fixed: a new version
 // replaces an old one.
 type Trail struct {
@@ -135,9 +135,9 @@ func (t *Trail) followLocked(s *step, woken []Version) {
 	}
 }
 
-// chainLocked yields a reconcile, and those that led to it, the last one first, as far as they are known. It forgets the reconciles at
-// twice that distance, also when the caller stops earlier: a ring that goes on slowly would keep all its reconciles in memory.
-// The lock is held.
+// chainLocked yields a reconcile and its known predecessors, the last one first. It drops the predecessors at twice the
+// distance, even if the caller stops earlier: a ring that goes on slowly would keep all its reconciles in memory. The
+// lock is held.
 func (t *Trail) chainLocked(s *step) iter.Seq[*step] {
 	return func(yield func(*step) bool) {
 		asked := true
@@ -172,7 +172,7 @@ func (t *Trail) returnsLocked(s *step, to types.UID) (out int) {
 	return out
 }
 
-// Walk is one pass on a trail. Writing and Wrote of a nil Walk do nothing. Its methods are safe for use by several
+// Walk is one reconcile on a trail. Writing and Wrote of a nil Walk do nothing. Its methods are safe for use by several
 // goroutines.
 type Walk struct {
 	trail *Trail
@@ -317,7 +317,7 @@ func (k Wake) few() Wake {
 	return k
 }
 
-// Outside reports whether somebody else wrote what woke the reconcile.
+// Outside reports whether somebody else wrote one of the versions that woke the reconcile.
 func (w *Walk) Outside() bool {
 	w.trail.mu.Lock()
 	defer w.trail.mu.Unlock()
@@ -325,7 +325,7 @@ func (w *Walk) Outside() bool {
 	return w.about.Own.UID != "" && strange(w.about.Own) || slices.ContainsFunc(w.about.Woken, strange)
 }
 
-// Alone notes that the reconcile wrote because a time had come, and not because of what woke it.
+// Alone notes that the reconcile wrote because a time had come, and not because of a version that woke it.
 func (w *Walk) Alone() {
 	w.trail.mu.Lock()
 	defer w.trail.mu.Unlock()

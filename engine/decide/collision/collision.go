@@ -21,7 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Memory is what is remembered of an object's contested children between reconciles. Its zero value is empty.
+// Memory has an object's contested children between reconciles. Its zero value is empty.
 type Memory[ID comparable] struct{ known map[ID]*rivalry }
 
 // Empty reports whether nothing is remembered.
@@ -52,9 +52,9 @@ type Claims[ID comparable] struct {
 	wanted map[ID][]string
 }
 
-// Begin begins a reconcile. Handlers are all handlers of the object, in declared order. Done are those that are done
-// with the object's deletion; nil while the object lives. The Claims of an earlier reconcile with this memory must not
-// be used any more.
+// Begin begins a reconcile. Handlers are all handlers of the object, in declared order. Done are the handlers that are done
+// with the object's deletion; nil if it is not being deleted. After that, the Claims of an earlier reconcile with this
+// memory must not be used.
 func Begin[ID comparable](m *Memory[ID], handlers []*dsl.Handler, now time.Time, done map[string]bool) *Claims[ID] {
 	return &Claims[ID]{handlers: handlers, now: now, done: done, memory: m}
 }
@@ -75,8 +75,8 @@ type Attempt struct {
 	Try string
 	// Why is the purpose, for an attempt that is not a handler's.
 	Why string
-	// Number is its place among the attempts of the reconcile, from 1; 0 for removals that no handler asks for.
-	// Turns are those of the other handlers.
+	// Number is the position of the attempt in the reconcile, from 1; 0 for removals that no handler asks for. Turns
+	// are the states of the other handlers.
 	Number int
 	Turns  []Turn
 }
@@ -246,7 +246,7 @@ const (
 	silent
 )
 
-// judge finds out whether the holder of a child still wants it. Known is what was found before; nil for nothing.
+// judge decides whether the holder of a child still wants it. Known is the earlier finding; nil for none.
 func (c *Claims[ID]) judge(id ID, holder, maker string, a Attempt, known *rivalry) answer {
 	at := HandlerOf(c.handlers, holder)
 	switch {
@@ -353,11 +353,20 @@ func (c *Claims[ID]) Ran(handler string, succeeded bool) {
 	}
 }
 
-// Blind asks holders again if their filters do not match the object any more, as sees reports, because they will
-// not run by themselves.
-func (c *Claims[ID]) Blind(sees func(handler int) bool) {
+// Holders returns the indices of the handlers that hold a child and are not asked whether they still want it.
+func (c *Claims[ID]) Holders() (handlers []int) {
 	for _, r := range c.memory.known {
-		if at := HandlerOf(c.handlers, r.holder); r.asked.IsZero() && at >= 0 && !sees(at) {
+		if at := HandlerOf(c.handlers, r.holder); r.asked.IsZero() && at >= 0 && !slices.Contains(handlers, at) {
+			handlers = append(handlers, at)
+		}
+	}
+	return handlers
+}
+
+// Ask makes a handler run that may not run by itself, to say whether it still wants the children that it holds.
+func (c *Claims[ID]) Ask(handler int) {
+	for _, r := range c.memory.known {
+		if r.asked.IsZero() && HandlerOf(c.handlers, r.holder) == handler {
 			r.asked = c.now
 		}
 	}

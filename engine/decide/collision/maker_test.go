@@ -161,11 +161,14 @@ func TestABlindHolderIsAskedAgain(t *testing.T) {
 	c := Begin(&m, handlers(), time.Unix(1000, 0), nil)
 	c.Reach("child", "first")
 	c.Contest("child", "second", Attempt{Handler: "second"}, "first")
-	c.Blind(func(int) bool { return true })
-	if asked := c.Asked(); len(asked) > 0 {
-		t.Errorf("asked are %v, though all see the object", asked)
+	holders := c.Holders()
+	if asked := c.Asked(); len(asked) > 0 || len(holders) != 1 || c.handlers[holders[0]].ID != "first" {
+		t.Fatalf("asked are %v, though all see the object; holders are %v", asked, holders)
 	}
-	c.Blind(func(at int) bool { return c.handlers[at].ID != "first" })
+	c.Ask(holders[0])
+	if left := c.Holders(); len(left) > 0 {
+		t.Errorf("holders that are asked are %v again", left)
+	}
 	if asked := c.Asked(); !cmp.Equal(asked, []string{"first"}) {
 		t.Errorf("asked are %v", asked)
 	}

@@ -36,7 +36,7 @@ func (a Added) Empty() bool { return len(a.Paths) == 0 && len(a.Whole) == 0 }
 type Search struct {
 	// Own are the keys of the operator's labels and annotations.
 	Own []string
-	// By are those whose fields are searched for.
+	// By are the field managers whose fields are searched.
 	By Others
 	// Strict: every field that is not in the template, and not only entries of its lists and maps.
 	Strict bool

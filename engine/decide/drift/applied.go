@@ -31,8 +31,8 @@ func appliedBy(e metav1.ManagedFieldsEntry, manager string) bool {
 	return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-// Applied returns the part of an object that a field manager owns by server-side apply, without what names the object. It
-// is nil when the manager owns nothing.
+// Applied returns the part of an object that a field manager owns by server-side apply, without the object's identity.
+// It is nil if the manager owns nothing.
 func Applied(live *unstructured.Unstructured, manager string) map[string]any {
 	for _, e := range live.GetManagedFields() {
 		if appliedBy(e, manager) {
@@ -77,8 +77,8 @@ func ownedAt(fields *fieldpath.Set, each fieldpath.PathElement, value any) any {
 	return value
 }
 
-// Holds reports whether a field manager has applied exactly the desired fields, and the object still has their values. If
-// it is not sure, because the server writes a value in another way, it returns false.
+// Holds reports whether a field manager has applied exactly the desired fields, and the object still has their values.
+// In doubt, because the server writes a value in another way, it returns false.
 func Holds(desired, live *unstructured.Unstructured, manager string) bool {
 	if !Applies(live, manager) || desired.GetAPIVersion() != live.GetAPIVersion() {
 		return false
@@ -94,7 +94,7 @@ func Holds(desired, live *unstructured.Unstructured, manager string) bool {
 	return k.covers("", want, has, false) && k.covers("", has, want, false)
 }
 
-// fieldsIn returns an object without what names it.
+// fieldsIn returns an object without its identity.
 func fieldsIn(o *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(o.Object)
 	delete(out, "apiVersion")
@@ -110,7 +110,7 @@ func fieldsIn(o *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// IsBare reports whether an object has nothing but its name.
+// IsBare reports whether an object has only its identity.
 func IsBare(o *unstructured.Unstructured) bool { return len(fieldsIn(o)) == 0 }
 
 // OwnFields returns the fields that a manager has applied to an object.

@@ -101,8 +101,8 @@ func sameQuantity(a, b any) bool {
 	return err == nil && x.Cmp(y) == 0
 }
 
-// knowledge is what is known of a kind beyond its objects: how the server rewrites values, and which lists others
-// may add to. It is empty for kinds of CRDs; their lists of named entries count as shared.
+// knowledge is the knowledge about a kind beyond its objects: how the server rewrites values, and which lists others may
+// add to. It is empty for kinds of CRDs; their lists of named entries count as shared.
 type knowledge struct {
 	builtin bool
 	// lists are the shared lists, each with the keys that identify an entry; the first key that an entry has

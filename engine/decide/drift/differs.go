@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Differs reports whether what is desired may change the value of a field that an error of the API server names, as in
-// spec.ports[0].nodePort. A value that live has and desired lacks may be removed. Of a field that neither has, its parent counts:
-// some errors name groups of fields, as spec.persistentvolumesource.
+// Differs reports whether the desired object may change the value of a field that an error of the API server names, such
+// as spec.ports[0].nodePort. A value that live has and desired lacks may be removed. If neither has the field, its
+// parent counts, because some errors name groups of fields, such as spec.persistentvolumesource.
 func Differs(desired, live *unstructured.Unstructured, field string) bool {
 	k := knowing(desired.GroupVersionKind().GroupKind())
 	for way := steps(field); len(way) > 0; way = way[:len(way)-1] {
@@ -29,14 +29,15 @@ func Differs(desired, live *unstructured.Unstructured, field string) bool {
 	return true // the object as a whole
 }
 
-// Rejected says whose fields are those that errors of the API server name. Live must have its managedFields.
+// Rejected knows who owns the fields that errors of the API server name. Live must have its managedFields.
 type Rejected struct {
 	Desired, Live *unstructured.Unstructured
 	Manager       string
 }
 
-// Others reports whether a field is one that others have set, and that neither the template nor the manager sets. Of a field that
-// neither object has, its parent counts. A value without a manager may follow from one of the template, as clusterIPs of a Service do.
+// Others reports whether others have set a field, and neither the template nor the manager sets it. If neither object
+// has the field, its parent counts. A value without a manager may follow from one of the template, as clusterIPs of a
+// Service do.
 func (r Rejected) Others(field string) bool {
 	for way := steps(field); len(way) > 0; way = way[:len(way)-1] {
 		if _, wanted := follow(r.Desired.Object, way); wanted {
@@ -56,8 +57,8 @@ func (r Rejected) Own(field string) bool {
 	return own
 }
 
-// managers reports whether the manager, and whether others, have set something at a path. Of a path in a list, the list counts, because
-// managedFields do not have the indexes of its entries.
+// managers reports whether the manager, and whether others, have set something at a path. For a path in a list, the list
+// counts, because managedFields do not have the indexes of its entries.
 func (r Rejected) managers(way []string) (own, others bool) {
 	isIndex := func(step string) bool { _, err := strconv.Atoi(step); return err == nil }
 	if at := slices.IndexFunc(way, isIndex); at >= 0 {

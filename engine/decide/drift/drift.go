@@ -79,8 +79,8 @@ type Question struct {
 }
 
 // Of finds the changes by others in a child. Server-side apply removes a field from its manager when somebody else
-// changes it. So the fields that the operator still manages are as it last applied them: where these differ, the
-// template has changed.
+// changes it. So the operator's present fields have the values that it applied last. If the template differs from these,
+// the template has changed.
 func Of(q Question) Drift {
 	d := Drift{Fields: slices.Clone(q.More.Whole), Managers: slices.Clone(q.More.Managers)}
 	paths := slices.DeleteFunc(q.differing(), func(path dsl.Path) bool { return !q.foreign(path) })

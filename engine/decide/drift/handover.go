@@ -86,8 +86,8 @@ func Encoded(fields *fieldpath.Set) *metav1.FieldsV1 {
 	return metav1.NewFieldsV1(string(data))
 }
 
-// Left reports whether a child differs from its template only in lists that have more entries, and whose fields still belong to the
-// operator alone. If the template is the one that was applied last, admission has added the entries to what was applied.
+// Left reports whether a child differs from its template only in lists that have further entries, and whose fields still
+// belong to the operator alone. If the template is the one that was applied last, admission has added the entries.
 func (q Question) Left() bool {
 	own := func(manager string) bool { return manager == q.Manager }
 	other := func(path dsl.Path) bool {

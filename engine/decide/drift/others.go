@@ -13,10 +13,10 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
-// Others are the field managers whose fields are taken away from a child where its template lacks them. The zero value
-// has those of people who edit with kubectl.
+// Others are the field managers whose fields are removed from a child if its template lacks them. The zero value means
+// people who edit with kubectl.
 type Others struct {
-	// All: every manager counts, but for the control plane, the operator itself, and those that are allowed.
+	// All: every manager counts, except the control plane, the operator itself and the allowed managers.
 	All bool
 	// Own is the operator's field manager.
 	Own string
@@ -24,7 +24,7 @@ type Others struct {
 	Allowed []string
 }
 
-// OthersOf returns those who count under a policy of drift.
+// OthersOf returns the managers that count under a policy of drift.
 func OthersOf(policy dsl.DriftPolicy, own string, allowed []string) Others {
 	return Others{All: policy == dsl.DriftStrict, Own: own, Allowed: allowed}
 }
@@ -41,8 +41,8 @@ func (o Others) Count(manager string) bool {
 	return !own && !bookkeeping.ControlPlane(manager)
 }
 
-// Set reports whether an entry of managedFields has fields that count. Replicas that somebody sets by the subresource
-// scale have an entry only where the template has some, and then they are put back as they are there.
+// Set reports whether an entry of managedFields has fields that count. Replicas that were set by the subresource scale
+// have an entry only if the template has replicas, and then the apply restores them.
 func (o Others) Set(e metav1.ManagedFieldsEntry) bool {
 	return e.Subresource == "" && o.Count(e.Manager)
 }

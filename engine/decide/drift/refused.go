@@ -24,8 +24,8 @@ func Lacking(desired, live *unstructured.Unstructured, manager string) *fieldpat
 	return out
 }
 
-// Refused returns the fields of a manager that the API server requires and that it loses when it applies desired. Only a cause that
-// says so counts: any other error may pass, and so may those of policies and webhooks.
+// Refused returns the fields of a manager that the API server requires and that it loses when it applies desired. Only
+// causes for missing required fields count: other errors may pass, and so may those of policies and webhooks.
 func Refused(desired, live *unstructured.Unstructured, manager string, causes []metav1.StatusCause) *fieldpath.Set {
 	lacking, out := Lacking(desired, live, manager), fieldpath.NewSet()
 	_, others := managersOf(live, manager)
@@ -50,7 +50,7 @@ type naming struct {
 	lacking, others *fieldpath.Set
 }
 
-// of returns the name of a path. Whole is false if it ends before an entry of a list whose index after the apply is not known.
+// of returns the name of a path. Whole is false if it ends before a list entry whose index after the apply is unknown.
 func (n naming) of(path fieldpath.Path) (name string, whole bool) {
 	var names []string
 	for i, each := range path {

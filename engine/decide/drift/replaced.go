@@ -25,12 +25,12 @@ func (r Replaced) At(field dsl.Path) bool { return r.Path.Equals(pathOf(field)) 
 type Taking struct {
 	Desired, Live *unstructured.Unstructured
 	Manager       string
-	// Fields are those that the manager owns afterwards. A dry run shows them as the schema of the server has them.
+	// Fields are the fields that the manager owns afterwards. A dry run returns them in the form of the server's schema.
 	Fields *fieldpath.Set
 	// Noted returns the values that a manager has replaced. Patches reports whether it patches the object for an owner: the
 	// values that it has set are nobody's original.
 	Noted func(manager string) (values []Replaced, patches bool)
-	// Kept are fields whose values stay anyway when they are given back. They are not noted unless somebody owns them.
+	// Kept are fields whose values stay after a release anyway. They are noted only if somebody owns them.
 	Kept []dsl.Path
 }
 
@@ -69,8 +69,8 @@ func (t Taking) originals() originals {
 	return out
 }
 
-// of returns the value that comes back when the manager gives up a field which has a value now. A value without an owner would go with
-// the field: a default, or what an earlier owner has left.
+// of returns the value that comes back when the manager gives up a field that has a value now. A value without an owner,
+// such as a default or one of an earlier owner, would go with the field.
 func (o originals) of(path fieldpath.Path, has any) (was any, found bool) {
 	want, _ := valueAt(o.Desired.Object, path)
 	k := knowing(o.Desired.GroupVersionKind().GroupKind())
@@ -102,7 +102,8 @@ func appliesOther(live *unstructured.Unstructured, manager string) bool {
 	return version != "" && version != live.GetAPIVersion()
 }
 
-// After returns the values to note once a manager has applied: new ones, and earlier ones whose fields it has owned all the time.
+// After returns the values to note after an apply: new ones, and earlier ones whose fields the manager has owned all the
+// time.
 func After(earlier, news []Replaced, live *unstructured.Unstructured, manager string) []Replaced {
 	own, is := OwnFields(live, manager), Paths(news)
 	stay := slices.DeleteFunc(slices.Clone(earlier), func(r Replaced) bool { return is.Has(r.Path) || !hasWithin(own, r.Path) })
@@ -170,7 +171,8 @@ func valueAt(tree any, path fieldpath.Path) (value any, found bool) {
 	return tree, true
 }
 
-// nearest returns the value at a path or, if that is in a value of another type, which goes as a whole, the other one with its path.
+// nearest returns the value at a path. If a value of another type is on the way, it returns that value and its path,
+// because it goes as a whole.
 func nearest(tree any, path fieldpath.Path) (at fieldpath.Path, value any) {
 	for i, each := range path {
 		_, isList := tree.([]any)

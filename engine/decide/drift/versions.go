@@ -17,8 +17,8 @@ import (
 // CRD has dropped. The apiVersion follows.
 const RefusedVersionText = "request to convert CR to an invalid group/version: "
 
-// RefusedVersion returns the apiVersion for which the API server refuses each apply to an object, because an entry of its
-// managedFields has it and the CRD has dropped it.
+// RefusedVersion returns the apiVersion with which the API server rejects applies to an object, because an entry of
+// its managedFields has it and the CRD has dropped it.
 func RefusedVersion(err error) (apiVersion string, refused bool) {
 	if err == nil {
 		return "", false
@@ -34,8 +34,9 @@ func RefusedVersion(err error) (apiVersion string, refused bool) {
 	return "", false
 }
 
-// Dropped are the entries of managedFields whose version the CRD of an object has dropped. The API server takes managedFields only if
-// none of them has such a version, so an operator cannot help while others have one.
+// Dropped are the entries of managedFields whose version the CRD of an object has dropped. The API server accepts
+// managedFields only if none of them has such a version. So removing the operator's own entries does not help while other
+// field managers have such entries.
 type Dropped struct {
 	// Own and Others are places in the object's managedFields.
 	Own, Others []int

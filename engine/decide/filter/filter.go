@@ -83,7 +83,7 @@ func (a *Answers) Due(handler string) { a.due = append(a.due, handler) }
 // failure.
 func (a *Answers) WasDue(handler string) bool { return slices.Contains(a.due, handler) }
 
-// Doubt notes that it is not known whether the filters of a handler match that holds an object.
+// Doubt notes that a filter of a handler that holds the object has failed.
 func (a *Answers) Doubt() { a.unsure = true }
 
 // Unsure reports whether Doubt was called in this reconcile.
@@ -92,8 +92,8 @@ func (a *Answers) Unsure() bool { return a.unsure }
 // Faults are the filters of an object whose last evaluation failed. The zero value has none.
 type Faults struct{ known map[kind]fault }
 
-// kind is the part of a question that distinguishes failures: whether it is about the handler's time, or about a
-// deletion. Before a deletion, it is evaluated for every living object.
+// kind distinguishes the failures of one handler: a filter may fail for the handler's time, for a deletion, or for other
+// causes. The filter for deletions is also evaluated while the object lives.
 type kind struct {
 	handler        string
 	time, deletion bool
@@ -153,7 +153,7 @@ func (f *Faults) Failed(q Question, a Answer, m Moment) (before bool, again time
 // Clone returns a copy.
 func (f *Faults) Clone() Faults { return Faults{maps.Clone(f.known)} }
 
-// Begin begins a reconcile.
+// Begin must be called when a reconcile begins. It forgets which filters failed or worked again in the last one.
 func (f *Faults) Begin() {
 	for k, one := range f.known {
 		one.failed, one.mended = false, false

@@ -16,9 +16,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Board knows the pauses of one operator. Its methods may be called by any number of goroutines.
+// Board knows the pauses of one operator. Its methods are safe for concurrent use.
 type Board struct {
-	// names are that of the operator, and its earlier ones.
+	// names are the present and earlier names of the operator.
 	names []name
 
 	mu sync.RWMutex
@@ -36,10 +36,10 @@ func NewBoard(op *dsl.Operator) *Board {
 	return b
 }
 
-// name is a name of the operator, with the name of its ConfigMap and the keys of its annotations, which each reconcile looks up.
+// name is a name of the operator, with its ConfigMap and annotations, which each reconcile looks up.
 type name struct{ operator, configMap, paused, deletions string }
 
-// SetOperator notes the pause of the operator that a ConfigMap declares; nil for none.
+// SetOperator sets the pause of the operator that a ConfigMap declares; nil for none.
 func (b *Board) SetOperator(configMap string, p *Pause) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +49,8 @@ func (b *Board) SetOperator(configMap string, p *Pause) {
 	}
 }
 
-// Operator returns the pause of the operator, or nil. A pause under the current name comes before one under an earlier name.
+// Operator returns the pause of the operator, or nil. A pause under the present name wins over one under an earlier
+// name.
 func (b *Board) Operator() *Pause {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -69,7 +70,7 @@ func (b *Board) Operator() *Pause {
 	return nil
 }
 
-// SetNamespace notes the annotations of a namespace. It returns its pause before and now; nil for none.
+// SetNamespace sets the annotations of a namespace. It returns its pause before and now; nil for none.
 func (b *Board) SetNamespace(name string, annotations map[string]string) (before, now *Pause) {
 	now = b.declared(annotations, Namespace)
 	b.mu.Lock()
@@ -100,11 +101,11 @@ func (b *Board) namespace(name string) *Pause {
 	if !found {
 		return nil
 	}
-	return new(p) // which is made for a pause alone, and not in each reconcile
+	return new(p) // only a pause is copied to the heap, not each reconcile's lookup
 }
 
-// Around returns the pause that keeps handlers from the objects of a namespace, whatever their annotations are; nil if there is
-// none. Deleting: it is about those that are being deleted, or gone.
+// Around returns the pause of the operator or of a namespace, without the annotations of objects; nil for none.
+// Deleting: it is for objects that are being deleted, or gone.
 func (b *Board) Around(namespace string, deleting bool) *Pause {
 	if p := b.Operator(); p.stops(deleting) {
 		return p
@@ -115,7 +116,7 @@ func (b *Board) Around(namespace string, deleting bool) *Pause {
 	return nil
 }
 
-// Of returns the pause that keeps handlers from an object; nil if there is none.
+// Of returns the pause that stops handlers of an object; nil for none.
 func (b *Board) Of(o metav1.Object) *Pause {
 	deleting := o.GetDeletionTimestamp() != nil
 	if p := b.Around(o.GetNamespace(), deleting); p != nil {
@@ -124,7 +125,7 @@ func (b *Board) Of(o metav1.Object) *Pause {
 	return b.By(o, deleting)
 }
 
-// By returns the pause that an object declares by its own annotations, if it keeps handlers from the object, or nil.
+// By returns the pause in an object's own annotations, if it stops handlers of the object, or nil.
 func (b *Board) By(o metav1.Object, deleting bool) *Pause {
 	if p := b.declared(o.GetAnnotations(), Object); p.stops(deleting) {
 		return p
@@ -132,7 +133,7 @@ func (b *Board) By(o metav1.Object, deleting bool) *Pause {
 	return nil
 }
 
-// declared returns the pause that annotations declare. The annotation counts whatever its value is.
+// declared returns the pause in annotations. Any value of the annotation counts.
 func (b *Board) declared(annotations map[string]string, by By) *Pause {
 	for _, n := range b.names {
 		if reason, found := annotations[n.paused]; found {

@@ -24,7 +24,7 @@ const (
 	Object By = "object"
 )
 
-// The choices for objects that are being deleted during a pause. A deletion is held unless the choice is Proceed.
+// The choices for objects that are being deleted during a pause. Deletions are held unless the choice is Proceed.
 const (
 	Hold    = "hold"
 	Proceed = "proceed"
@@ -37,17 +37,17 @@ type Pause struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Was is the earlier name of the operator under which it is paused; empty for the current one.
 	Was string `json:"was,omitempty"`
-	// Reason is what the person who paused says. Who is that person, and Since when that was, where that is known.
+	// Reason is the text of the person who paused. Who is that person, and Since the time, if known.
 	Reason string    `json:"reason,omitempty"`
 	Who    string    `json:"who,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
-	// Until is when the pause ends by itself; zero means not before somebody resumes.
+	// Until is when the pause ends by itself; zero if only a person ends it.
 	Until time.Time `json:"until,omitzero"`
 	// Deletions: objects that are being deleted are handled nevertheless.
 	Deletions bool `json:"deletionsGoOn,omitempty"`
 }
 
-// String says what is paused and why, but for an object why alone.
+// String describes the pause. For a paused object it is only the reason.
 func (p Pause) String() string {
 	reason := cmp.Or(p.Reason, "no reason is given")
 	switch p.By {
@@ -69,10 +69,10 @@ func (p Pause) String() string {
 	return text + ": " + reason
 }
 
-// mostReason bounds a reason, in bytes, so that a condition and a line of the log have room for it.
+// mostReason bounds a reason, in bytes, so that a condition and a log line have room for it.
 const mostReason = 16 << 10
 
-// stops reports whether the pause keeps handlers from an object.
+// stops reports whether the pause stops handlers of an object.
 func (p *Pause) stops(deleting bool) bool { return p != nil && (!deleting || !p.Deletions) }
 
 // over reports whether the pause has ended by itself.
@@ -80,7 +80,8 @@ func (p *Pause) over(now time.Time) bool {
 	return p != nil && !p.Until.IsZero() && !now.Before(p.Until)
 }
 
-// Data returns the pause of an operator as its ConfigMap has it. It has each key, so that none of another pause stays.
+// Data returns the pause of an operator as the data of its ConfigMap. It has all keys, so that it replaces each key of
+// another pause.
 func (p Pause) Data() map[string]string {
 	out := map[string]string{"reason": p.Reason, "by": p.Who, "since": p.Since.UTC().Format(time.RFC3339), "until": "", "deletions": Hold}
 	if !p.Until.IsZero() {
@@ -92,8 +93,8 @@ func (p Pause) Data() map[string]string {
 	return out
 }
 
-// FromData reads the pause of an operator from the data of its ConfigMap, which a person may have made. An end that is no time is
-// none.
+// FromData reads the pause of an operator from the data of its ConfigMap, which a person may have written. It ignores an
+// invalid end.
 func FromData(data map[string]string) Pause {
 	since, _ := time.Parse(time.RFC3339, data["since"])
 	until, _ := time.Parse(time.RFC3339, data["until"])

@@ -12,8 +12,8 @@ import (
 // come reports whether a time has come. The zero time never does.
 func come(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 
-// Appoint returns the entry of a handler that is to run at a time from its object; zero for none. If the time has not
-// come, work that was begun for an earlier time ends, and so does a failure for good.
+// Appoint returns the entry for the time that the object gives the handler; at is zero if the object gives none. If the
+// time has not come, the new entry has neither an attempt for an earlier time nor a failure for good.
 func (e Entry) Appoint(at, now time.Time) Entry {
 	if come(at, now) {
 		return e
@@ -27,15 +27,15 @@ func (e Entry) Appoint(at, now time.Time) Entry {
 	return e
 }
 
-// Arrived reports whether a handler is to run because a time from its object has come: it has not run for this time or a
-// later one. After a failure for good it is to run again if its view has changed, because the reason may be mended. View
-// is the digest of its view.
+// Arrived reports whether a handler is due because a time from its object has come: it has not run for this time or a
+// later one. After a failure for good it is due if its view has changed, because the reason may be fixed. View is the
+// digest of its view.
 func (e Entry) Arrived(at, now time.Time, view string) bool {
 	return come(at, now) && (at.After(e.At) || e.FailedFor == dsl.Timer && e.Handled != view)
 }
 
-// lastAppointment returns the part of the entry that is about the time from its object. What the handler failed for good with is a
-// part of it: with another view it runs again.
+// lastAppointment returns the part of the entry about the time from its object. After a failure for good it has the
+// view, because with another view the handler runs again.
 func (e Entry) lastAppointment() Entry {
 	if e.FailedFor != dsl.Timer {
 		return Entry{At: e.At}
@@ -43,7 +43,7 @@ func (e Entry) lastAppointment() Entry {
 	return Entry{At: e.At, FailedFor: e.FailedFor, ViewName: e.ViewName, Handled: e.Handled}
 }
 
-// at identifies the time for which the handler ran; empty for none.
+// at formats the time for which the handler ran; empty for none.
 func (e Entry) at() string {
 	if e.At.IsZero() {
 		return ""

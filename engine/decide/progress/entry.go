@@ -33,19 +33,19 @@ type Entry struct {
 	At time.Time `json:"at,omitzero"`
 	// AsFound: Handled is the state in which the handler found the object. The handler has not run since.
 	AsFound bool `json:"met,omitempty"`
-	// NewHandler: the handler is new to the object, and its filters may not match yet. [Entry.Introduce] says what it
-	// begins with. NewObject: the object was new, too, so the handler runs for create.
+	// NewHandler: the handler is new to the object, and its filters may not match yet. [Entry.Introduce] returns its
+	// first state. NewObject: the object was new, too, so the handler runs for create.
 	NewHandler, NewObject bool `json:"-"`
-	// Implied: the next process finds out the same without the text, so this alone is not stored.
+	// Implied: the next process computes the same without the text, so this alone is not stored.
 	Implied bool `json:"-"`
 	// OldDropped: the old state is not kept, even if the text has one.
 	OldDropped bool `json:"-"`
-	// Old is the state that the handler handled last, for handlers that use it. Nil if it is not kept, and if it is
-	// in the text of the progress. OldUnmet is the same for Unmet.
+	// Old is the state that the handler handled last, for handlers that use it. It is nil if it is not kept, or if the
+	// text of the progress has it. OldUnmet is the same for Unmet.
 	Old, OldUnmet map[string]any `json:"-"`
 }
 
-// rests reports whether the entry only says what its handler handled or found last.
+// rests reports whether the entry only has the view that its handler handled or found last.
 func (e Entry) rests() bool {
 	return e.At.IsZero() && e.FailedFor == "" && e.Deletion == "" && e.Unmet == "" && e.Old == nil && !e.NewHandler && !e.NewObject && !e.Implied && !e.OldDropped && e.Try == Record{}
 }
@@ -66,7 +66,7 @@ type Facts struct {
 // WantsOld reports whether the old state is kept for the handler.
 func WantsOld(h *dsl.Handler) bool { return h.Stores() && h.On(dsl.Update) && !h.NoOld }
 
-// Due returns why the handler is to run according to its entry; empty if it has nothing to do.
+// Due returns the cause for which the handler is due by its entry; empty for none.
 func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 	switch {
 	case h.On(dsl.Event):
@@ -96,9 +96,9 @@ func goesOn(h *dsl.Handler, c dsl.Cause) bool {
 	return c != "" && !c.Lasting() && (h.On(c) || c == dsl.Again)
 }
 
-// dueInDeletion returns the cause in a deletion. A success counts for that deletion, and so does the end of the
-// namespace. A failure for good counts as long as the view is the same: a person changes it to say that the reason is
-// mended.
+// dueInDeletion returns the cause in a deletion. A success is final for that deletion, and so is the end of the
+// namespace. A failure for good is final while the view is the same: a person changes it to say that the reason is
+// fixed.
 func (e Entry) dueInDeletion(h *dsl.Handler, f Facts) dsl.Cause {
 	if !h.On(dsl.Delete) {
 		return e.resumedInDeletion(h, f)
@@ -109,8 +109,8 @@ func (e Entry) dueInDeletion(h *dsl.Handler, f Facts) dsl.Cause {
 	return dsl.Delete
 }
 
-// resumedInDeletion reports a resume for handlers with Deleted: they run once in a process for an object that was
-// being deleted before.
+// resumedInDeletion returns a resume for handlers with Deleted: they run once in a process for an object that was being
+// deleted before.
 func (e Entry) resumedInDeletion(h *dsl.Handler, f Facts) dsl.Cause {
 	open := e.pending() == dsl.Resume && e.Deletion == f.Deletion
 	if h.Deleted && (open || f.First && !f.New && f.Present) {
@@ -135,7 +135,7 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 	case h.On(dsl.Update):
 		return dsl.Update
 	case (e.FailedFor == dsl.Create || e.FailedFor == dsl.Again && h.On(dsl.Create)) && f.Present:
-		return dsl.Create // the reason of the failure may be mended
+		return dsl.Create // the reason of the failure may be fixed
 	}
 	return ""
 }
@@ -166,8 +166,8 @@ func (e Entry) dueByLevel(f Facts) dsl.Cause {
 	return dsl.Update // its view did not exist before
 }
 
-// update returns the cause for a level-triggered handler whose view has changed: that of its current work, if the
-// difference is what the last attempt itself has changed.
+// update returns the cause for a level-triggered handler whose view has changed. It is the cause of its current work, if
+// the last attempt itself has made the difference.
 func (e Entry) update(now string) dsl.Cause {
 	if e.Handled != now && e.open() && e.Try.View == now {
 		return e.Try.Cause
@@ -175,12 +175,12 @@ func (e Entry) update(now string) dsl.Cause {
 	return dsl.Update
 }
 
-// undoes reports whether the handler has begun work for another view than it has handled. If the object changes
-// back, the handler must run once more.
+// undoes reports whether the handler has begun work for another view than it has handled. If the object changes back,
+// the handler must run once more.
 func (e Entry) undoes() bool { return e.Handled != "" && e.handling() && e.Try.Begun() }
 
-// halfway reports whether the handler has begun with another view, and has failed so far, or waits. That work may
-// have to be undone although the view is as before again.
+// halfway reports whether the handler has begun with another view, and has failed so far, or waits. That work may have
+// to be undone, although the view is as before again.
 func (e Entry) halfway(now string) bool {
 	return e.handling() && e.Try.View != now && e.Try.Begun()
 }
@@ -202,7 +202,7 @@ func (e Entry) handling() bool {
 }
 
 // Begin returns the entry with the work for a cause: the current one, or a new one if it is different, which ends
-// any wait. If the handler has to undo begun work, what it has handled is unknown until it succeeds.
+// any wait. If the handler has to undo begun work, the state that it has handled is unknown until it succeeds.
 func (e Entry) Begin(c dsl.Cause, f Facts) Entry {
 	if e.Deletion != f.Deletion {
 		e.Try = Record{}
@@ -218,8 +218,8 @@ func (e Entry) Begin(c dsl.Cause, f Facts) Entry {
 	return e
 }
 
-// WithoutEffect returns the entry of a handler whose run after Begin has no lasting effect. It is to run once more, even if
-// its view is as before in the meantime.
+// WithoutEffect returns the entry of a handler whose run after Begin has no lasting effect. It runs once more, even if
+// its view changes back in the meantime.
 func (e Entry) WithoutEffect() Entry {
 	e.Try.Early = time.Time{}
 	if e.handling() && e.Handled != "" {
@@ -228,8 +228,8 @@ func (e Entry) WithoutEffect() Entry {
 	return e
 }
 
-// End notes the outcome of a try. After is the digest of the view with the handler's own changes; kept is the state
-// to keep for the handler.
+// End records the outcome of a try. After is the digest of the view with the handler's own changes; kept is the state to
+// keep for the handler.
 func (e Entry) End(v View, after string, kept map[string]any) Entry {
 	e.Try.View, e.Implied = after, false
 	if e.Try.Done && e.Try.Cause != dsl.Delete {
@@ -265,8 +265,8 @@ func (e Entry) FilteredOut() Entry {
 	return e
 }
 
-// NotMet returns the entry of a handler whose when does not hold for the object of the look. What it handled last is kept, so that
-// it catches up when its when holds.
+// NotMet returns the entry of a handler whose when does not hold for the object of the look. The last handled state is
+// kept, so that the handler catches up when its when holds.
 func (e Entry) NotMet(h Handler, look *Look) Entry {
 	now := look.Digest(h.View)
 	switch {
@@ -306,13 +306,14 @@ func (e Entry) Retry() Entry {
 	return e
 }
 
-// RetryNow returns the entry of a handler that a person has run now: if it failed for good, fails or waits, its attempts count from
-// the first, and its deadline begins again. Steps and sub-handlers that are done stay done. It reports whether there was anything to retry.
+// RetryNow returns the entry of a handler for which a person asks for a retry. If it failed for good, fails or waits,
+// its attempts count from the first, and its deadline begins again. Finished steps and sub-handlers stay finished. It
+// reports whether there was anything to retry.
 func (e Entry) RetryNow() (_ Entry, some bool) {
 	switch c := e.FailedFor; {
 	case c != "" && c != dsl.Create && !c.Lasting() && e.Try.Cause != dsl.Delete:
 		e.FailedFor = ""
-		return e.WakeFor(c), true // its view does not say that it is due
+		return e.WakeFor(c), true // its view does not show that it is due
 	case c != "" && e.Try.Cause != dsl.Delete:
 		return e.Retry(), true
 	case e.Try.Cause == "" || e.Try.Done && !e.Try.Failed:

@@ -13,10 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Essence returns the part of an object whose change counts: everything but apiVersion, kind, status and metadata,
-// and of the metadata labels and annotations, without bookkeeping. Values are shared with
-// the object, maps that differ are new. Empty maps are left out, so that removing the last label equals never
-// having had one.
+// Essence returns the part of an object whose change counts: everything but apiVersion, kind, status and metadata, and
+// of the metadata labels and annotations, without bookkeeping. Values are shared with the object; maps that differ are
+// new. Empty maps are left out, so that removing the last label equals never having had one.
 func Essence(object map[string]any) map[string]any {
 	essence := make(map[string]any, len(object))
 	for key, value := range object {

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Key is the key for digests of Secrets: without it, a value cannot be found by guessing. Until it is set, it is
-// random for this process.
+// Key is the key for digests of Secrets, so that nobody can find a value by guessing. Until it is set, it is random for
+// this process.
 type Key struct{ secret atomic.Pointer[[]byte] }
 
 // keySize is the length of a key in bytes.
@@ -32,5 +32,5 @@ func RandomKey() []byte {
 // Set sets the key.
 func (k *Key) Set(secret []byte) { k.secret.Store(&secret) }
 
-// digest calls [progress.KeyedDigest] with the key.
+// digest calls [KeyedDigest] with the key.
 func (k *Key) digest(value any) string { return KeyedDigest(*k.secret.Load(), value) }

@@ -10,8 +10,7 @@ import (
 )
 
 // TakenOver returns the state annotation for an object that an earlier version of the operator has marked as handled in
-// status.observedGeneration; see [patch.HasMarker]. Look is at the object. A text that says more than the number is
-// kept as it is.
+// status.observedGeneration; see [patch.HasMarker]. Look is at the object. A text that is newer than the number is kept.
 func TakenOver(rules *Rules, o *unstructured.Unstructured, look *Look) (text string, err error) {
 	text = o.GetAnnotations()[rules.Annotation]
 	observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
@@ -23,8 +22,8 @@ func TakenOver(rules *Rules, o *unstructured.Unstructured, look *Look) (text str
 	return text, err
 }
 
-// newer reports whether a text was written after the number. A text beside a number says so, and is void as soon as the
-// number is greater than its generation.
+// newer reports whether a text was written after the number. A text that was written beside a number says so, and is
+// void as soon as the number is greater than its generation.
 func newer(text string, o *unstructured.Unstructured, observed int64) bool {
 	b, err := Load(text, o.GetUID())
 	if err != nil || b.Text() == "" {
@@ -37,8 +36,8 @@ func newer(text string, o *unstructured.Unstructured, observed int64) bool {
 	return !beside.Number || b.Generation >= observed
 }
 
-// handledAt returns the progress of an object that was handled at a generation. If that is not its current one, each handler
-// that is stored runs once more.
+// handledAt returns the progress of an object that was handled at a generation. If that is not its present one, each
+// handler with stored progress runs once more.
 func handledAt(observed int64, handlers []Handler, o *unstructured.Unstructured, look *Look) Progress {
 	b := Progress{UID: o.GetUID(), Generation: o.GetGeneration(), Known: true}
 	for _, h := range handlers {

@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// essences are the old states of an object that are kept for handlers. Mostly all handlers have handled the same
-// state, which is kept once.
+// essences are the old states of an object that are kept for handlers. Mostly all handlers have handled the same state,
+// which is kept once.
 type essences struct {
 	// Old is the state that most handlers have handled: the essence, or the Fields of it that they name. An empty
 	// map differs from nil, which means that nothing is kept.
@@ -24,8 +24,8 @@ type essences struct {
 	Fields []string       `json:"fields,omitempty"`
 	// Olds are the states that other handlers have handled, by handler.
 	Olds map[string]map[string]any `json:"olds,omitempty"`
-	// Without are the handlers for which nothing is kept. In both, an id with [unmet] behind it is for the state in which the
-	// handler's when last did not hold.
+	// Without are the handlers for which nothing is kept. In Olds and Without, an id that ends in [unmet] is for the state
+	// in which the handler's when last did not hold.
 	Without []string `json:"without,omitempty"`
 	// Packed is Old and Olds, compressed.
 	Packed string `json:"packed,omitempty"`
@@ -52,7 +52,7 @@ type sealed struct {
 	asked  bool
 }
 
-// The limits for the memory of decoded essences, as [progress.Weight] estimates it: leastWeight in any case, beyond
+// The limits for the memory of decoded essences, as [Weight] estimates it: leastWeight in any case, beyond
 // that timesLive times the weight of the object, and at most mostWeight. The same limits apply to what is stored.
 const (
 	leastWeight = 4 << 20
@@ -175,7 +175,7 @@ func (x *essences) renamed(was, id string) *essences {
 	return &out
 }
 
-// kept is a state that is kept for a handler, with its id in [essences]. The tree is nil if the state is not known any more.
+// kept is a state that is kept for a handler, with its id in [essences]. The tree is nil if the state is unknown.
 type kept struct {
 	id   string
 	view View
@@ -212,7 +212,7 @@ func (b Progress) gather(handlers []Handler, look *Look) (x essences) {
 	return x
 }
 
-// keep returns the state to keep with a digest. An unreadable state is dropped; the handler's last run reported it.
+// keep returns the state to keep for a digest. An unreadable state is dropped; the handler's last run reported it.
 func (b Progress) keep(h Handler, id, digest string, inEntry map[string]any, look *Look) kept {
 	if digest == look.Digest(h.View) {
 		return kept{id, h.View, look.Kept(h.View)}
@@ -248,9 +248,9 @@ func (x essences) serves(v View, tree map[string]any) bool {
 	return reflect.DeepEqual(NewLook(x.Old).Kept(v), tree)
 }
 
-// Old returns the state with which a handler compares the object: what it handled last. If the object is like that again, it is
-// the state in which its when last did not hold. Nil means that it is not kept. The error says that it is kept, and cannot
-// be read, or is too large for the look's object.
+// Old returns the state with which a handler compares the object: the state that it handled last. If the object has that
+// state again, it is the state in which its when last did not hold. It returns nil if the state is not kept, and an error
+// if the kept state cannot be read, or is too large for the look's object.
 func (b Progress) Old(h Handler, look *Look) (map[string]any, error) {
 	e, _ := b.of(h)
 	if !h.Old || e.OldDropped {
@@ -264,8 +264,8 @@ func (b Progress) Old(h Handler, look *Look) (map[string]any, error) {
 	return old, err
 }
 
-// state returns a state that is kept for a handler: that of the entry, or the one that the text has under an id. Digest is that
-// of the handler's view of it.
+// state returns a state that is kept for a handler: from the entry, or from the text under an id. Digest is the digest of
+// the handler's view of it.
 func (b Progress) state(h Handler, id, digest string, inEntry map[string]any, look *Look) (map[string]any, error) {
 	nothing := map[string]any{}
 	switch {
@@ -303,7 +303,7 @@ type trees struct {
 	Olds map[string]map[string]any `json:"olds,omitempty"`
 }
 
-// pack compresses large essences. The error is [progress.ErrLarge] if [progress.Unpack] would refuse the result.
+// pack compresses large essences. The error is [ErrLarge] if [progress.Unpack] would refuse the result.
 func (x *essences) pack() error {
 	data, err := json.Marshal(trees{x.Old, x.Olds})
 	if err != nil {

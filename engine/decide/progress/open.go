@@ -7,15 +7,18 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // vanished is the moment of a deletion that was not observed before the object was gone.
 const vanished = "gone"
 
-// Deletion returns the moment of an object's deletion, which identifies the deletion; empty while the object lives.
-// A second delete request with a shorter grace period moves the timestamp by the difference of the periods, but not
-// the moment, unless the timestamp would be in the past: then the moment is the present time (BeforeDelete in
-// k8s.io/apiserver). Gone: the object is not in the cache any more.
+// Deletion returns the moment of an object's deletion, which identifies the deletion; empty if it is not being deleted.
+// A second delete request with a shorter grace period moves the timestamp by the difference of the periods, but not the
+// moment. If the timestamp would be in the past, the moment is the present time (BeforeDelete in k8s.io/apiserver).
+// Gone: the object is not in the cache.
 func Deletion(o *unstructured.Unstructured, gone bool) string {
 	switch at := o.GetDeletionTimestamp(); {
 	case at != nil:
@@ -30,8 +33,22 @@ func Deletion(o *unstructured.Unstructured, gone bool) string {
 	return ""
 }
 
-// moves reports whether the moment of a known deletion has changed. A deletion cannot be undone, so an object that
-// was being deleted still is the same deletion. An object that is only out of sight does not count.
+// HasBegunDeletion reports whether the stored progress of an object says that a delete handler has begun.
+func HasBegunDeletion(text string, uid types.UID) bool {
+	b, err := Load(text, uid)
+	if err != nil {
+		return false
+	}
+	for _, e := range b.All() {
+		if e.Try.Cause == dsl.Delete {
+			return true
+		}
+	}
+	return false
+}
+
+// moves reports whether the moment of a known deletion has changed. A deletion cannot be undone, so it is still the same
+// deletion. An object that the cache does not show does not count.
 func moves(known, now string) bool {
 	return known != now && known != "" && known != vanished && now != "" && now != vanished
 }
@@ -41,8 +58,8 @@ func moves(known, now string) bool {
 //
 // Memory takes precedence over the object's text, whoever wrote it, because it has more. The exception is a text
 // that was sent and whose response was lost.
-func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
-	l := &Ledger{rules: rules, memory: m, subject: s, log: log, text: s.Object.GetAnnotations()[rules.Annotation]}
+func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Session {
+	l := &Session{rules: rules, memory: m, subject: s, log: log, text: s.Object.GetAnnotations()[rules.Annotation]}
 	if m.rest == nil {
 		m.rest = &rest{}
 	}
@@ -68,7 +85,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Ledger {
 }
 
 // load reads the progress from the object's text.
-func (l *Ledger) load(look *Look) Progress {
+func (l *Session) load(look *Look) Progress {
 	b, err := Load(l.text, l.subject.Object.GetUID())
 	if err != nil {
 		l.log.Log().Error(err, "state annotation is not readable; the object is handled as a new one")
@@ -80,8 +97,8 @@ func (l *Ledger) load(look *Look) Progress {
 	return b
 }
 
-// lost reports once that the old state cannot be read. That handlers have handled it is still known.
-func (l *Ledger) lost(err error) {
+// lost logs once that the old state cannot be read. It is still known that handlers have handled it.
+func (l *Session) lost(err error) {
 	if l.memory.lost {
 		return
 	}

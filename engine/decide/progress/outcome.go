@@ -9,7 +9,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Outcome returns what came of the entry's handler, for others that read it. Now is the handler's try as far as it has come.
+// Outcome returns the outcome of the entry's handler for handlers that read it. Now is the handler's present try.
 func (e Entry) Outcome(now Record) dsl.Outcome {
 	out := dsl.Outcome{State: dsl.OutcomeNever}
 	switch fails := now.Worst() > 0 && (!now.Waiting || now.Parts != nil); {
@@ -29,7 +29,7 @@ func (e Entry) Outcome(now Record) dsl.Outcome {
 	return out
 }
 
-// nextTry is when the next attempt counts, in whole seconds: a stored time is the same one.
+// nextTry returns when the next attempt counts, in whole seconds, so that it equals a stored time.
 func (r Record) nextTry() time.Time {
 	at := r.Due
 	if !r.Early.IsZero() {
@@ -38,7 +38,7 @@ func (r Record) nextTry() time.Time {
 	return at.Round(0).UTC().Truncate(time.Second)
 }
 
-// Unasked is the outcome of a handler whose filter failed.
+// Unasked returns the outcome of a handler whose filter failed.
 func Unasked(message string) dsl.Outcome {
 	return dsl.Outcome{State: dsl.OutcomeFailed, Message: shorten(message)}
 }

@@ -56,7 +56,7 @@ func TestALookHearsOutcomes(t *testing.T) {
 	state := NewView(dsl.View{Only: true, Beside: []dsl.Path{{"spec", "a"}}, Outcomes: []dsl.Path{{"x", "state"}}}, Own{})
 	whole := NewView(dsl.View{Fields: []dsl.Path{{"spec", "a"}}, Outcomes: []dsl.Path{{"x"}}}, Own{})
 	digests := func(l *Look) []string { return []string{l.Digest(plain), l.Digest(state), l.Digest(whole)} }
-	before := NewLook(object).Hearing(dsl.Outcomes{"x": {State: dsl.OutcomeDone}, "y": {State: dsl.OutcomeDone}})
+	before := NewLook(object).WithOutcomes(dsl.Outcomes{"x": {State: dsl.OutcomeDone}, "y": {State: dsl.OutcomeDone}})
 	first := digests(before)
 	for name, test := range map[string]struct {
 		now     dsl.Outcomes
@@ -67,7 +67,7 @@ func TestALookHearsOutcomes(t *testing.T) {
 		"another state":      {dsl.Outcomes{"x": {State: dsl.OutcomeFailed}}, []bool{false, true, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			after := before.Hearing(test.now)
+			after := before.WithOutcomes(test.now)
 			same := after.With(map[string]any{"spec": object["spec"], "status": "x"}, map[string]any{"status": "x"})
 			for _, look := range []*Look{after, same, after.At(object)} {
 				var changed []bool

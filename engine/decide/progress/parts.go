@@ -59,7 +59,7 @@ func (p *Parts) each(change func(Record) Record) *Parts {
 }
 
 // Rerun returns the parts for a handler that runs again because another object has changed. Finished sub-handlers
-// must run again, because their result may not hold any more.
+// must run again, because their results may be out of date.
 func (p *Parts) Rerun() *Parts {
 	if p == nil {
 		return nil

@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress keeps the progress of one object: for each handler what it handled last, with which outcome, and what it
-// will do next. From the progress and the current object it computes which handlers are due, and why. It is pure: the
-// engine brings the object and the time, and stores the result.
+// Package progress keeps the progress of one object: for each handler the view that it handled last, the outcome, and
+// the next attempt. From the progress and the current object it computes which handlers are due, and why. It is pure:
+// the engine brings the object and the time, and stores the result.
 //
 // A handler looks at its view: the essence of the object, or the fields that it names. The essence leaves out what
 // authors do not change, such as managedFields, the status and bookkeeping of tools. A handler is due when the
 // digest of its view differs from that in its entry, whoever changed the object: a person, another operator, or
 // another handler in the same reconcile. Entries are independent of each other.
 //
-// Progress belongs to one object, by UID. Progress that was copied or restored to another object is void. [Ledger]
+// Progress belongs to one object, by UID. Progress that was copied or restored to another object is void. [Session]
 // opens progress from the memory of the process or from the state annotation, which holds it in compressed form, and
 // decides when storing it is worth a request.
 package progress
@@ -28,22 +28,23 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Handler is a handler from the view of progress.
+// Handler is a handler with the data that progress needs of it.
 type Handler struct {
 	*dsl.Handler
-	// Place is its place among the handlers, in their order. Its entry is there in most progress, so that it need not be looked for.
+	// Place is its place among the handlers, in their order. Most progress has its entry there, which makes it fast to
+	// find.
 	Place int
 	// View is the handler's view.
 	View View
-	// Old: the state that it handled last is kept for it.
+	// Old: the last handled state is kept for it.
 	Old bool
-	// Sees are the parts of the object that the handler sees; nil means all that the cache holds.
+	// Sees are the fields of the object that the handler sees; nil means all in the cache.
 	Sees *shape.Kept
-	// Secrets say which values of Secrets the handler may read.
+	// Secrets are the Secrets whose values the handler may read.
 	Secrets dsl.Secrets
 }
 
-// Progress records what the handlers of one object have handled. The zero Book is for an object that was not handled
+// Progress has the last handled states of one object's handlers. The zero value is for an object that was not handled
 // yet. Methods return changed copies, which do not affect the original.
 type Progress struct {
 	// UID is the UID of the object.
@@ -61,8 +62,8 @@ type Progress struct {
 	kept *sealed
 }
 
-// named is a handler's entry. A slice is used because an object has few entries, and a map of one is ten times as
-// large. Most entries only say that the handler is at rest; these are stored in compact form.
+// named is a handler's entry. A slice is used because an object has few entries, and a map of one is ten times as large.
+// Most entries only have the last handled view; these are stored in compact form.
 type named struct {
 	id string
 	// viewName, handled and asFound are the fields of a compact entry. Whole is any other entry.
@@ -126,7 +127,7 @@ func (b Progress) With(id string, e Entry) Progress {
 	return b
 }
 
-// rests reports whether the entry at an index equals this one and only says that its handler is at rest.
+// rests reports whether the entry at an index equals this one and only has the last handled view.
 func (b Progress) rests(at int, e Entry) bool { return at >= 0 && b.entries[at].rests(e) }
 
 // Clone returns progress that shares no entry with b, for put.
@@ -135,8 +136,8 @@ func (b Progress) Clone() Progress {
 	return b
 }
 
-// put is [Progress.With] in place, for the entry at an index; negative for a new one. It copies no other entry, so that the cost of a reconcile
-// is linear in the number of handlers. No other Book may share the entries of b.
+// put is [Progress.With] in place, for the entry at an index; negative for a new one. It copies no other entry, so that
+// the cost of a reconcile is linear in the number of handlers. No other Progress may share the entries of b.
 func (b *Progress) put(at int, id string, e Entry) {
 	if at >= 0 {
 		b.entries[at] = entryOf(id, e)
@@ -175,9 +176,9 @@ type Moment struct {
 	Partial bool
 }
 
-// Adapt updates progress that was read from an object to the current handlers, so that each has an entry for its
-// current view. It is for the first time that a process sees the object. The error says that the old state is needed
-// and cannot be read; the progress is complete without it.
+// Adapt updates progress that was read from an object to the present handlers, so that each has an entry for its present
+// view. It is called when a process sees the object for the first time. The error says that the old state is needed and
+// cannot be read; the progress is complete without it.
 func (b Progress) Adapt(handlers []Handler, m Moment) (Progress, error) {
 	b = b.renamed(handlers)
 	out := b
@@ -232,18 +233,18 @@ func (b Progress) adapted(h Handler, m Moment, older bool) Entry {
 	case e.ViewName != h.View.Name():
 		return b.moved(e, h, m)
 	case older && h.View.spec():
-		e.Handled = rerun // somebody may have changed the object and taken that back
+		e.Handled = rerun // somebody may have changed the object and changed it back
 	}
 	return e
 }
 
-// unstored returns the entry of a handler that keeps what it has seen only in memory.
+// unstored returns the entry of a handler whose progress is only in memory.
 func (e Entry) unstored(h Handler) Entry {
 	switch {
 	case !h.AtTime() || e.FailedFor != dsl.Timer:
 		e.ViewName, e.Handled, e.Unmet, e.FailedFor = "", "", "", ""
 	case e.ViewName != h.View.Name():
-		e.ViewName, e.Handled = h.View.Name(), rerun // the next version of it may not fail
+		e.ViewName, e.Handled = h.View.Name(), rerun // another version of it may not fail
 	}
 	return e
 }
@@ -252,7 +253,7 @@ func (e Entry) unstored(h Handler) Entry {
 func (b Progress) moved(e Entry, h Handler, m Moment) Entry {
 	tree, whole, fields := b.kept.openOnce(m.Look).of(h.ID)
 	switch {
-	case e.Unmet != "": // what changes when its when holds cannot be known from another view
+	case e.Unmet != "": // the changes between two states of its when cannot be computed from another view
 		e.ViewName, e.Handled, e.Unmet, e.OldDropped, e.Old = h.View.Name(), rerun, "", true, nil
 	case e.Handled != rerun && tree != nil && h.View.within(whole, fields) && !h.View.lacks(e.ViewName):
 		then := NewLook(tree)
@@ -283,7 +284,7 @@ func (b Progress) Stored(text string) Progress {
 // Text returns the text that was stored last.
 func (b Progress) Text() string { return b.text }
 
-// Mark identifies what is worth storing; empty if there is nothing.
+// Mark identifies the part of the progress that is worth storing; empty for none.
 func (b Progress) Mark(handlers []Handler) string {
 	return b.sum(handlers, func(h Handler, e Entry) []string {
 		t := e.lastingTry(h)

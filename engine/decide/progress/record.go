@@ -18,9 +18,9 @@ const maxMessage = 200
 
 // Record is one handler's progress with one cause on one object.
 type Record struct {
-	// Cause is what the handler runs for.
+	// Cause is the cause for which the handler runs.
 	Cause dsl.Cause `json:"cause,omitempty"`
-	// View is the digest of what the handler looked at in its last attempt.
+	// View is the digest of the handler's view in its last attempt.
 	View string `json:"view,omitempty"`
 	// Attempts counts the attempts so far.
 	Attempts int `json:"attempts,omitempty"`
@@ -32,7 +32,7 @@ type Record struct {
 	Done bool `json:"done,omitempty"`
 	// Failed: it has failed for good.
 	Failed bool `json:"failed,omitempty"`
-	// Ended: it has failed for good because its object's namespace is being deleted. That keeps no deletion from going on.
+	// Ended: it has failed for good because its object's namespace is being deleted. It does not hold the deletion.
 	Ended bool `json:"ended,omitempty"`
 	// Message is the last error, shortened.
 	Message string `json:"message,omitempty"`
@@ -97,7 +97,7 @@ func (r Record) Ends(h *dsl.Handler) time.Time {
 	return r.Began.Add(h.Deadline)
 }
 
-// Overdue returns why no more attempts may begin; nil if one may.
+// Overdue returns why no further attempt may begin; nil if one may.
 func (r Record) Overdue(h *dsl.Handler, now time.Time) error {
 	if end := r.Ends(h); end.IsZero() || now.Before(end) {
 		return nil
@@ -120,7 +120,7 @@ func (r Record) Wait(h *dsl.Handler, reason error, most time.Duration, now time.
 	return r
 }
 
-// EndWait returns the record of a waiting handler as due now, because what it waits for may have changed. Of other
+// EndWait returns the record of a waiting handler as due now, because the awaited object may have changed. Of other
 // records, it changes only the waiting sub-handlers.
 func (r Record) EndWait() Record {
 	r.Parts = r.Parts.each(Record.EndWait)
@@ -141,7 +141,7 @@ func (r Record) Later(at time.Time) Record {
 // Begun reports whether the handler has begun, and is not finished.
 func (r Record) Begun() bool { return !r.Done && (r.Waiting || r.Attempts > 0 || r.Step > 0) }
 
-// Past returns how many steps and sub-handlers are done, which the next attempt skips.
+// Past returns the number of finished steps and sub-handlers, which the next attempt skips.
 func (r Record) Past() int {
 	n := r.Step
 	if r.Parts != nil {
@@ -178,7 +178,7 @@ func (r Record) Granted() Record {
 	return r
 }
 
-// anew returns the record as before the first attempt. A record that has succeeded stays, and so do its succeeded parts.
+// anew returns the record as before the first attempt. It keeps success of the handler and of its sub-handlers.
 func (r Record) anew() Record {
 	if r.Done && !r.Failed {
 		return r
@@ -196,15 +196,15 @@ func (r Record) Succeed() Record {
 	return Record{Cause: r.Cause, View: r.View, Attempts: r.Attempts + 1, Done: true}
 }
 
-// refusedMost limits the wait after a refusal for lack of a right, or by a policy. It is for rights that only
-// handlers know, as that to create a child; handlers that wait for other objects are woken when their rights are
+// refusedMost limits the wait after a rejection for a missing right, or by a policy. It is for rights that only handlers
+// use, such as the right to create a child; handlers that wait for other objects are woken when their rights are
 // granted.
 const refusedMost = 30 * time.Second
 
-// Fail notes a failed attempt and decides what follows: another attempt at Due, or none if the error is permanent,
-// the retries are used up, or the deadline would pass before. After a refusal for lack of a right, or by a policy,
-// the wait is at most 30 seconds, or the handler's first back-off, unless the handler asked for longer. An error
-// that the handler ignores is a success.
+// Fail notes a failed attempt and decides what follows: another attempt at Due, or none if the error is permanent, the
+// retries are used up, or the deadline would pass before. After a rejection for a missing right, or by a policy, the
+// wait is at most 30 seconds, or the handler's first back-off, unless the handler asked for longer. An error that the
+// handler ignores is a success.
 func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
 	wait, asked := dsl.IsTemporary(err)
 	if h.Errors == dsl.ErrorsIgnore && !asked && !dsl.IsPermanent(err) {
@@ -226,8 +226,8 @@ func (r Record) inTime(h *dsl.Handler, err error, now time.Time) Record {
 	return r
 }
 
-// End notes a failed attempt of a handler that cannot succeed any more, because its object's namespace is being deleted.
-// An error that the handler ignores is a success.
+// End notes a failed attempt of a handler that can never succeed, because its object's namespace is being deleted. An
+// error that the handler ignores is a success.
 func (r Record) End(h *dsl.Handler, err error, now time.Time) Record {
 	out := r.Fail(h, err, now)
 	if out.Done && !out.Failed {
@@ -238,9 +238,9 @@ func (r Record) End(h *dsl.Handler, err error, now time.Time) Record {
 	return out
 }
 
-// Unreached notes an attempt that failed because the API server was unreachable. All such attempts in a row use up
-// at most one retry, and the wait is limited as after a refusal. A handler without retries, or with another error
-// policy than retry, fails as usual.
+// Unreached notes an attempt that failed because the API server was unreachable. All such attempts in a row use up at
+// most one retry, and the wait is limited as after a rejection. A handler without retries, or with another error policy
+// than retry, fails as usual.
 func (r Record) Unreached(h *dsl.Handler, err error, now time.Time) Record {
 	if _, asked := dsl.IsTemporary(err); asked || dsl.IsPermanent(err) || h.Retries == 0 || h.Errors != "" && h.Errors != dsl.ErrorsRetry {
 		return r.Fail(h, err, now)
@@ -312,8 +312,8 @@ func (r Record) Lasting() Record {
 	return r
 }
 
-// TryEarly gives an early attempt to a handler whose next attempt is not due, because an event may have ended its wait.
-// A failure of it does not count.
+// TryEarly makes an attempt due now whose time has not come, because an event may have ended its wait. A failure of this
+// attempt does not count.
 func (r Record) TryEarly(now time.Time) Record {
 	r.Parts = r.Parts.each(func(part Record) Record { return part.TryEarly(now) })
 	if r.Done || !r.Due.After(now) {

@@ -23,14 +23,14 @@ type Draft struct {
 	// Wanted has the handlers' changes of the object; Finalizer says that the operator's finalizer is added.
 	Wanted    *dsl.Patch
 	Finalizer bool
-	// Retries: an attempt is to be retried. Again is when the latest retry of this reconcile is due.
+	// Retries: an attempt will be retried. Again is when the latest retry of this reconcile is due.
 	Retries bool
 	Again   time.Time
 }
 
 // Save adds the progress to the marks if it has unstored parts, unless these may soon be obsolete. Wait is how long
 // they may be kept only in memory; zero if there are none.
-func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
+func (l *Session) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 	l.marked = l.saved.mark
 	mark := l.book.Mark(l.rules.Handlers)
 	if mark == l.saved.mark && l.intact() {
@@ -49,14 +49,14 @@ func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 // intact reports whether the object has the annotation that this process knows. A foreign one does not matter if
 // there is nothing to store. Neither does one that was replaced once and has come back: the engine does not fight
 // with whoever copies it there.
-func (l *Ledger) intact() bool {
+func (l *Session) intact() bool {
 	return l.text == l.book.Text() || l.saved.mark == "" || l.text != "" && l.text == l.memory.foreign
 }
 
 // postponed reports whether storing waits for later outcomes. A retry that is due soon does not justify a request,
 // and neither does a success beside it. But a success, or the beginning of a handler's work, is kept only in memory
 // for no longer than inMemory.
-func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
+func (l *Session) postponed(d Draft) (is bool, wait time.Duration) {
 	if !d.Retries || len(d.Wanted.Object) > 0 || d.Finalizer || time.Until(d.Again) > inMemory {
 		return false, 0
 	}
@@ -64,7 +64,7 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 		return true, 0
 	}
 	if l.saved.mark == "" && slices.ContainsFunc(l.rules.Handlers, l.book.updated) {
-		return false, 0 // to a process without the progress the object would be new, and changes in the meantime would be lost
+		return false, 0 // otherwise the object would be new to another process, and changes in the meantime would be lost
 	}
 	if l.memory.unsaved.IsZero() {
 		l.memory.unsaved = l.subject.Now
@@ -80,7 +80,7 @@ func (b Progress) updated(h Handler) bool {
 }
 
 // Store adds the progress to the marks, and reports whether it could.
-func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
+func (l *Session) Store(d Draft, marks *patch.Marks) bool {
 	l.book.Generation = l.subject.foreseen(d.Wanted)
 	text, degraded, err := l.book.Encode(l.rules.Handlers, d.Look, Room(l.subject.Object.GetAnnotations(), l.rules.Annotation))
 	switch {
@@ -115,7 +115,7 @@ func (s Subject) foreseen(wanted *dsl.Patch) int64 {
 }
 
 // Sending notes that the marks are being sent. If the response is lost, the annotation is recognised later.
-func (l *Ledger) Sending(marks patch.Marks) {
+func (l *Session) Sending(marks patch.Marks) {
 	if marks.Annotation == l.rules.Annotation && marks.State != "" {
 		sent := l.book.Stored(marks.State)
 		l.memory.sent = &sent

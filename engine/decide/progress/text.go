@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// version is the version of texts: the only one that is written and read.
+// version is the version of texts, the only one that is written and read.
 const version = 2
 
 // maxSize is the size of the largest stored text in bytes. All annotations of an object share 256 KiB, so half of
@@ -62,10 +62,10 @@ func (e Entry) lasting(h Handler) (kept Entry, keeps bool) {
 	return e, true
 }
 
-// Encode returns the text of the progress for an object whose annotations leave so many bytes of room. If not
-// everything fits, it first leaves out former ids of handlers. Then it leaves out the old states, and degraded is
-// true: the object is handled all the same. The error is errRoom if nothing fits. Progress without information worth
-// storing has no text. The look is at the current object: it is the kept state of handlers that have handled it.
+// Encode returns the text of the progress for an object whose annotations leave so many bytes of room. If the text is
+// too large, it first leaves out former ids of handlers. Then it leaves out the old states, and degraded is true: the
+// object is handled all the same. The error is errRoom if nothing fits. Progress without information worth storing has
+// no text. Look is at the current object, which is the kept state of handlers that have handled it.
 func (b Progress) Encode(handlers []Handler, look *Look, room int) (text string, degraded bool, err error) {
 	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Handlers: map[string]Entry{}}
 	some := false
@@ -153,7 +153,7 @@ func decode(text []byte, into any) error {
 	return nil
 }
 
-// decodeEntries decodes the entries of handlers. It refuses texts that would take much more memory than their size.
+// decodeEntries decodes the entries of handlers. It rejects texts that would take much more memory than their size.
 func decodeEntries(text []byte, into any) error {
 	switch {
 	case heavy(text):

@@ -99,7 +99,7 @@ func (v View) within(whole bool, fields []dsl.Path) bool {
 // Look is an object at one moment, as handlers see it. It caches results, so the object must not change.
 type Look struct {
 	object, essence map[string]any
-	// outcomes are what came of handlers, as far as others read it.
+	// outcomes are the handlers' outcomes that others read.
 	outcomes dsl.Outcomes
 	digests  []digest // few: most handlers have the same view
 }
@@ -131,13 +131,13 @@ func (l *Look) At(object map[string]any) *Look {
 	return out
 }
 
-// Hearing returns a look at the same object with other outcomes, which must not change.
-func (l *Look) Hearing(outcomes dsl.Outcomes) *Look {
+// WithOutcomes returns a look at the same object with other outcomes, which must not change.
+func (l *Look) WithOutcomes(outcomes dsl.Outcomes) *Look {
 	reads := func(d digest) bool { return d.outcomes }
 	return &Look{object: l.object, essence: l.essence, outcomes: outcomes, digests: slices.DeleteFunc(slices.Clone(l.digests), reads)}
 }
 
-// Outcomes are what came of handlers, as far as others read it. They must not be changed.
+// Outcomes returns the handlers' outcomes that others read. They must not be changed.
 func (l *Look) Outcomes() dsl.Outcomes { return l.outcomes }
 
 // Heard returns the outcomes that a view includes.
@@ -148,7 +148,7 @@ func (l *Look) Heard(v View) (out []any) {
 	return out
 }
 
-// weight returns about how many bytes of memory the object takes; see [progress.Weight].
+// weight estimates the memory of the object in bytes; see [Weight].
 func (l *Look) weight() int { return WeightOf(l.object) }
 
 // Digest returns the digest of a view. If none of its fields exists, it is that of nil.
@@ -210,8 +210,8 @@ func (l *Look) value(v View) any {
 	return values
 }
 
-// ends returns what expressions can find out about paths without a value: for each path, whether it is null rather
-// than missing, and for each parent, whether it is missing.
+// ends returns the facts that expressions can see about paths without a value: for each path, whether it is null or
+// missing, and for each parent, whether it is missing.
 func (l *Look) ends(v View) (out []bool) {
 	for _, p := range v.Beside {
 		value, found := p.In(l.around(v, p))
@@ -237,8 +237,8 @@ func (l *Look) at(v View, p dsl.Path) any {
 	return value
 }
 
-// spare returns the tree under a path without the paths that the view ignores, and without the operator's own annotations, whose
-// keys alone do not show whose they are. It changes nothing.
+// spare returns the tree under a path without the paths that the view ignores, and without the operator's own annotations.
+// Their keys alone do not show that they are bookkeeping. It changes nothing.
 func (v View) spare(at dsl.Path, tree map[string]any) map[string]any {
 	for _, p := range v.Ignored {
 		if at.Leads(p) && len(p) > len(at) {
@@ -321,8 +321,8 @@ func (l *Look) metadata() map[string]any {
 	return metadata
 }
 
-// Kept returns what is kept of the object for a handler that uses the old state: the essence, or the fields of the
-// view. It shares values with the object.
+// Kept returns the part of the object that is kept for a handler that uses the old state: the essence, or the fields of
+// the view. It shares values with the object.
 func (l *Look) Kept(v View) map[string]any {
 	if v.Essence() {
 		return v.spare(nil, l.essence)

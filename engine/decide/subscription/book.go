@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package subscription knows who reads what, so that a change wakes those whom it may concern. It is pure.
+// Package subscription knows the readers of keys, so that a change wakes the readers that it may concern. It is pure.
 package subscription
 
 import (
@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// few is how many readers of a key are kept in a list. Most keys have one reader, and a list takes the least memory; some have very
-// many; a set finds one of them at once.
+// few is how many readers of a key are kept in a list. Most keys have one reader, and a list takes the least memory. A
+// few keys have very many readers, for which a set is faster.
 const few = 32
 
-// Book has readers by the keys of what they read, and those that could not read. The zero value is empty. The methods may be called by
-// any number of goroutines. A visit must be quick and must not call the progress.
+// Book has readers by the keys that they read, and the readers that could not read. The zero value is empty. Its methods
+// are safe for concurrent use. A visit must be quick and must not call the Book.
 type Book[K comparable, R comparable] struct {
 	mu sync.Mutex
-	// by has the readers of keys that have few, and crowds those of keys that have had more.
+	// by has the readers of keys with few readers. crowds has the readers of keys that have had more.
 	by     map[K][]R
 	crowds map[K]map[R]struct{}
 	size   int
@@ -66,7 +66,7 @@ func (b *Book[K, R]) addLocked(who R, key K) {
 	crowd[who] = struct{}{}
 }
 
-// Drop is the opposite of Add.
+// Drop removes a reader from keys.
 func (b *Book[K, R]) Drop(who R, keys ...K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,7 +98,7 @@ func (b *Book[K, R]) Clear() {
 	b.by, b.crowds, b.size, b.missed = nil, nil, 0, nil
 }
 
-// Each visits the readers of keys, for each of the keys, in any order.
+// Each visits the readers of each of the keys, in any order.
 func (b *Book[K, R]) Each(visit func(R), keys ...K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,15 +112,15 @@ func (b *Book[K, R]) Each(visit func(R), keys ...K) {
 	}
 }
 
-// Size is the number of subscriptions: each key counts once for each reader.
+// Size returns the number of subscriptions: each key counts once for each reader.
 func (b *Book[K, R]) Size() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.size
 }
 
-// Try returns why nothing can be read now, as read says. The reader is visited then until Found. It reads once more, because
-// the end of a fault before that has not visited it.
+// Try calls read. If it fails, EachMissed visits the reader until Found. Then it calls read once more, because the fault
+// may have ended in between without a visit.
 func (b *Book[K, R]) Try(who R, read func() error) error {
 	if err := read(); err == nil {
 		return nil
@@ -134,7 +134,7 @@ func (b *Book[K, R]) Try(who R, read func() error) error {
 	return read()
 }
 
-// Found is called for a reader that can read again, or that is gone.
+// Found removes a reader that can read again, or that is gone.
 func (b *Book[K, R]) Found(who R) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

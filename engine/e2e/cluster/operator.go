@@ -125,9 +125,9 @@ func (o *Operator) Stop(t testing.TB) Exit {
 // PID returns the process id.
 func (o *Operator) PID() int { return o.process.cmd.Process.Pid }
 
-// Peak returns the most memory of its own, in bytes, that the process of a measured launch was seen to have: without the pages of its
-// program and of other files, which the kernel takes back where a container comes to its limit. Zero means unknown: only Linux
-// reports it.
+// Peak returns the largest anonymous memory, in bytes, that was measured in the process of a measured launch. It leaves
+// out pages of the program and of other files: the kernel reclaims these when a container comes to its limit. Zero means
+// unknown, because only Linux reports it.
 func (o *Operator) Peak(t testing.TB) int {
 	t.Helper()
 	if peak := o.peak.Load(); peak > 0 || runtime.GOOS != "linux" {

@@ -21,12 +21,12 @@ import (
 const (
 	// DebugFlag is the flag for the address of /debug/.
 	DebugFlag = "debug-bind-address"
-	// DebugAddress is the address of /debug/ where nothing else is said.
+	// DebugAddress is the default address of /debug/.
 	DebugAddress = "127.0.0.1:8082"
-	// DebugPath is the path below which questions are asked.
+	// DebugPath is the prefix of the paths of questions.
 	DebugPath = "/debug/"
-	// OperatorHeader and ProcessHeader name in each answer of /debug/ the operator and its process, as [DebugSettings] have them.
-	// So a client notices that somebody else answers at an address.
+	// OperatorHeader names the operator in each answer of /debug/; see [DebugSettings]. With it and [ProcessHeader] a
+	// client notices if another process answers at an address.
 	OperatorHeader = "Handwerk-Operator"
 	// ProcessHeader is the header with the process.
 	ProcessHeader = "Handwerk-Process"
@@ -122,8 +122,8 @@ func statusOf(err error) metav1.Status {
 	return status
 }
 
-// fromLoopback refuses requests that a page in a browser on this machine sends: one that names another host, since a page may have
-// a name that leads to a loopback address, and one that a page of another site has caused, which must not even put the operator to work.
+// fromLoopback rejects requests from web pages in a browser on this machine. It rejects other host names, because a
+// page's name may resolve to a loopback address, and requests from pages of other sites, which must not even cause work.
 func fromLoopback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if byPage(r.Header) {

@@ -24,7 +24,7 @@ type endpoint struct {
 	listener      net.Listener
 	// certs are the certificates; nil for plain HTTP.
 	certs *certificates
-	// network is that of the address, as net.Listen has it.
+	// network is the network of the address, as for net.Listen.
 	network string
 	// elsewhere: if the address is taken, another port serves.
 	elsewhere bool

@@ -84,9 +84,11 @@ type Metrics struct {
 	indexes   *scraped[IndexStats]
 	rights    *scraped[MissingRight]
 	pauses    *scraped[PauseStats]
+	deletions *scraped[DeletionStats]
+	webhooks  *Webhooks
 }
 
-// NewMetrics returns metrics with those of the process and of the Go runtime.
+// NewMetrics returns metrics, with the usual ones of the process and of the Go runtime.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -111,11 +113,13 @@ func NewMetrics() *Metrics {
 		indexes:   newIndexCollector(),
 		rights:    newRightsCollector(),
 		pauses:    newPauseCollector(),
+		deletions: newDeletionCollector(),
+		webhooks:  newWebhooks(),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.requests, m.latency, m.leader, m.runs.counts, m.runs.durations, m.writes, m.dropped, m.machines.moves, m.machines.times, m.resources, m.indexes, m.rights, m.pauses,
+		m.requests, m.latency, m.leader, m.runs.counts, m.runs.durations, m.writes, m.dropped, m.machines.moves, m.machines.times, m.resources, m.indexes, m.rights, m.pauses, m.deletions, m.webhooks.durations, m.webhooks.inFlight,
 	)
 	m.registry.MustRegister(m.queues.collectors()...)
 	for _, by := range []Reporter{ByHandler, ByEngine, ByChange} {
@@ -166,7 +170,7 @@ func (m *Metrics) Written(resource string, target Target) {
 // EventDropped counts an Event that was not sent, because there were too many of its object.
 func (m *Metrics) EventDropped(by Reporter) { m.dropped.WithLabelValues(string(by)).Inc() }
 
-// histogram has fixed buckets for every Prometheus and native ones for those that ask for them.
+// histogram has fixed buckets for every Prometheus, and native ones for servers that ask for them.
 func histogram(name, help string, buckets []float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Name:                            name,
@@ -178,7 +182,7 @@ func histogram(name, help string, buckets []float64) prometheus.HistogramOpts {
 	}
 }
 
-// handlerBuckets reach from a handler that finds nothing to do to one that waits for minutes.
+// handlerBuckets reach from a handler without work to a handler that waits for minutes.
 func handlerBuckets() []float64 {
 	return []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 }

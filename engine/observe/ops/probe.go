@@ -91,8 +91,7 @@ func (p *probe) single(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// all returns the checks as the sender of a request may see them. A probe without checks has one that passes whenever the
-// process answers.
+// all returns the checks in the form that the sender of a request may see. A probe without checks returns one that passes.
 func (p *probe) all(r *http.Request) []Check {
 	var checks []Check
 	switch {
@@ -123,7 +122,7 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text)
 }
 
-// State is what a [Check] found.
+// State is the result of a [Check].
 type State int
 
 // The states.
@@ -161,7 +160,7 @@ type Check struct {
 	State State
 	// Message says why, for people. Optional.
 	Message string
-	// OfObject: the name is that of an object. Only the Pod itself may see it.
+	// OfObject: the check is about an object. Only the Pod itself may see it.
 	OfObject bool
 }
 

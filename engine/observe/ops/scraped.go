@@ -49,8 +49,8 @@ type IndexStats struct {
 // DaemonStats counts the daemons of one handler. A daemon is a goroutine for one object.
 type DaemonStats struct {
 	Handler string
-	// Running is the number of those that run, or wait for their next run. Late is the number of those that have not stopped
-	// within their time.
+	// Running counts daemons that run, or wait for their next run. Late counts daemons that still run after their time to
+	// stop.
 	Running, Late int
 }
 
@@ -64,7 +64,7 @@ type StateStats struct {
 
 // MissingRight is a right that the operator's account lacks at the moment of a scrape.
 type MissingRight struct {
-	// Resource has its group and subresource, as in "foos.example.com/status". Verb is what the account may not do with it.
+	// Resource has its group and subresource, as in "foos.example.com/status". Verb is the missing verb.
 	// Each pair is unique.
 	Resource, Verb string
 	// Namespaces is the number of namespaces in which the right is known to be missing; 1 if it is missing everywhere.
@@ -81,14 +81,26 @@ func (m *Metrics) Indexes(stats func() []IndexStats) { m.indexes.ask.Store(&stat
 // MissingRights sets the function that returns the missing rights, as Resources does.
 func (m *Metrics) MissingRights(missing func() []MissingRight) { m.rights.ask.Store(&missing) }
 
-// Paused sets the function that returns how many pauses there are by where they are declared, as Resources does.
+// Paused sets the function that counts the pauses by the place of their declaration, as Resources does.
 func (m *Metrics) Paused(pauses func() []PauseStats) { m.pauses.ask.Store(&pauses) }
 
 // PauseStats counts the pauses of one kind at the moment of a scrape.
 type PauseStats struct {
-	// By is where they are declared. Unique.
+	// By is the place of their declaration. Unique.
 	By     string
 	Number int
+}
+
+// Deletions sets the function that counts the deletions that wait for limits, as Resources does.
+func (m *Metrics) Deletions(waiting func() []DeletionStats) { m.deletions.ask.Store(&waiting) }
+
+// DeletionStats counts deletions that wait for limits at the moment of a scrape. The texts together are unique.
+type DeletionStats struct {
+	// Resource is the resource of the owners, and Kind the kind of the objects that are to be deleted.
+	Resource, Kind string
+	// Cause and Reason are as in package limits.
+	Cause, Reason string
+	Number        int
 }
 
 // scraped is a collector that calls a function at each scrape, so gauges cannot go stale: a right that was granted has no
@@ -201,6 +213,17 @@ func newPauseCollector() *scraped[PauseStats] {
 		"Pauses by where they are declared: 1 for operator while the operator is paused, for namespace the number of namespaces. Objects that are paused are in handwerk_objects.", "by")
 	c.gauges = func(p PauseStats, gauge func(*prometheus.Desc, float64, ...string)) {
 		gauge(paused, float64(p.Number), p.By)
+	}
+	return c
+}
+
+func newDeletionCollector() *scraped[DeletionStats] {
+	c := &scraped[DeletionStats]{}
+	waiting := c.describe("handwerk_deletions_waiting",
+		"Deletions that wait for limits.deletions, by why they were begun (cause) and why they wait (reason): ShareExceeded until operator release, RateExceeded for their turn. No series while none waits.",
+		"resource", "kind", "cause", "reason")
+	c.gauges = func(d DeletionStats, gauge func(*prometheus.Desc, float64, ...string)) {
+		gauge(waiting, float64(d.Number), d.Resource, d.Kind, d.Cause, d.Reason)
 	}
 	return c
 }

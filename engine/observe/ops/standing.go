@@ -14,13 +14,13 @@ type Standing string
 
 // The standings.
 const (
-	// Ready: its handlers are done.
+	// Ready: its handlers are done, and the condition Ready that the engine may keep is not False.
 	Ready Standing = "ready"
-	// Waits: a handler waits for other objects, or the object for the cache.
+	// Waits: a handler waits for other objects, the object waits for its children to be ready, or for the cache.
 	Waits Standing = "waiting"
 	// Failing: a handler has failed, and is tried again or has failed for good, or the object loops.
 	Failing Standing = "failing"
-	// Held: it is to be deleted, and a handler that failed for good keeps it.
+	// Held: it is being deleted, and a handler that failed for good holds it.
 	Held Standing = "held"
 	// Paused: it, its namespace or the operator is paused, and no handler of it runs.
 	Paused Standing = "paused"
@@ -32,7 +32,7 @@ func Standings() []Standing { return []Standing{Ready, Waits, Failing, Held, Pau
 // Stand is the standing of an object, with the reasons.
 type Stand struct {
 	Standing
-	// Open are the unfinished handlers; nil if the object is ready.
+	// Open are the unfinished handlers, and the reason of a condition Ready that is False; nil if the object is ready.
 	Open []Open
 }
 
@@ -58,24 +58,24 @@ func (o Open) String() string {
 	return "handler " + o.Handler + " " + o.Reason
 }
 
-// Standers are the objects of a resource with the same standing.
-type Standers struct {
+// Unready are the objects of a resource with the same standing.
+type Unready struct {
 	Standing Standing
 	// Count is their number. Oldest are the first few of them, by the time when they got this standing.
 	Count  int
-	Oldest []Stander
+	Oldest []UnreadyObject
 }
 
-// Stander is an object that is not ready.
-type Stander struct {
+// UnreadyObject is an object that is not ready.
+type UnreadyObject struct {
 	// Object has the namespace and the name.
 	Object string
 	Since  time.Time
 	Open   []Open
 }
 
-// String says since when it is not ready, and why.
-func (s Stander) String() string {
+// String says for how long it is not ready, and why.
+func (s UnreadyObject) String() string {
 	var why []string
 	for _, o := range s.Open {
 		why = append(why, o.String())
@@ -83,8 +83,8 @@ func (s Stander) String() string {
 	return fmt.Sprintf("for %s: %s", time.Since(s.Since).Truncate(time.Second), strings.Join(why, "; "))
 }
 
-// Checks returns one line with their number, and one for each of the oldest. Waiting and paused objects are no fault.
-func (s Standers) Checks(resource string) []Check {
+// Checks returns a check with their number, and one for each of the oldest. Waiting and paused objects are no fault.
+func (s Unready) Checks(resource string) []Check {
 	state := Warn
 	if s.Standing == Waits || s.Standing == Paused {
 		state = Pass

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// valueMost bounds a value that is shown, in bytes, and contextMost what is shown of it before the difference. changesMost bounds how
-	// many fields are named.
+	// valueMost bounds a shown value, in bytes. contextMost bounds its part before the difference. changesMost bounds
+	// the number of fields.
 	valueMost, contextMost, changesMost = 60, 20, 20
 )
 
-// Changes names the fields in which two versions of an object differ, with their values, sorted. Wanted chooses among the fields; nil
-// takes all but bookkeeping. Hidden leaves out the values, as for a Secret.
+// Changes returns the fields in which two versions of an object differ, with their values, sorted. Wanted selects
+// fields; nil selects all. Bookkeeping fields are left out. Hidden leaves out the values, as for a Secret.
 func Changes(before, after map[string]any, hidden bool, wanted func(dsl.Path) bool) (out []Change) {
 	var walk func(at dsl.Path, patch map[string]any)
 	walk = func(at dsl.Path, patch map[string]any) {
@@ -48,8 +48,8 @@ func Changes(before, after map[string]any, hidden bool, wanted func(dsl.Path) bo
 	return out[:min(len(out), changesMost)]
 }
 
-// within returns the patch of the fields below a path; nil where the value counts as one. Labels and annotations are named singly, also
-// where the first one comes or the last one goes.
+// within returns the patch of the fields below a path; nil if the value counts as one. Labels and annotations always
+// count singly.
 func within(path dsl.Path, from, patch any) map[string]any {
 	was, isMap := from.(map[string]any)
 	below, changes := patch.(map[string]any)
@@ -92,8 +92,7 @@ func asJSON(value any) string {
 	return strings.ToValidUTF8(string(data), "?")
 }
 
-// cut shortens both values. What they have in common before they differ is left out, but for a few bytes, where they would be cut
-// before that.
+// cut shortens both values. If their difference would be cut off, it drops most of their common beginning.
 func (c Change) cut() Change {
 	same := 0
 	for same < min(len(c.From), len(c.To)) && c.From[same] == c.To[same] {

@@ -8,18 +8,18 @@ import (
 	"net/url"
 )
 
-// Asked is the name of the question, where several can be asked.
+// Asked is the name of this question, for servers that answer several.
 const Asked = "why"
 
 // Question asks about one object. Resource is as in kubectl: a kind, the plural, the singular or a short name, with or without version
 // and group.
 type Question struct {
 	Resource, Namespace, Name string
-	// History asks for the reconciles that are kept, too.
+	// History asks for the recorded reconciles, too.
 	History bool
 }
 
-// Values are the question as the values of a URL.
+// Values returns the question as the values of a URL.
 func (q Question) Values() url.Values {
 	out := url.Values{"resource": {q.Resource}, "name": {q.Name}}
 	if q.Namespace != "" {
@@ -31,7 +31,7 @@ func (q Question) Values() url.Values {
 	return out
 }
 
-// ParseQuestion reads what Values has written.
+// ParseQuestion reads the values that Values has written.
 func ParseQuestion(values url.Values) (Question, error) {
 	q := Question{
 		Resource: values.Get("resource"), Namespace: values.Get("namespace"), Name: values.Get("name"), History: values.Get("history") == "true",

@@ -11,22 +11,23 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Facts are what a sentence about a handler is made from.
+// Facts are the facts for a sentence about a handler.
 type Facts struct {
 	Handler string
-	// Reason is that of the last reconcile, and Detail has the facts where it does not say all.
+	// Reason is the reason in the last reconcile. Detail has facts that the reason lacks.
 	Reason Reason
 	Detail string
-	// Cause is what the handler is to run for, or has run for.
+	// Cause is the cause for which the handler has run, or is due.
 	Cause string
-	// Attempts counts the attempts so far of what is not finished, Message is the last error, or what it waits for.
+	// Attempts counts the attempts of unfinished work. Message is the last error, or names the object that the handler
+	// waits for.
 	Attempts int
 	Message  string
 	// Waits: it waits for others. Failed: it failed for good.
 	Waits, Failed bool
 }
 
-// After returns the facts of a handler of which no more is known than its last attempt.
+// After returns the facts of a handler of which only the last attempt is known.
 func (f Facts) After(last *Run) Facts {
 	if last == nil || f.Reason != Ran {
 		return f
@@ -44,10 +45,10 @@ func (f Facts) After(last *Run) Facts {
 	return f
 }
 
-// Sentence says why a handler ran, or why not. It begins with the handler.
+// Sentence says why a handler ran, or did not. It begins with the handler.
 func Sentence(f Facts) string { return "handler " + f.Handler + " " + f.rest() }
 
-// rest is the sentence after the handler.
+// rest returns the sentence without the handler.
 func (f Facts) rest() string {
 	switch {
 	case f.Failed:
@@ -71,7 +72,7 @@ func (f Facts) rest() string {
 	return filled(f.Reason.says, f.Detail)
 }
 
-// Decided says which condition does not hold, and by which values; empty where all do.
+// Decided returns the condition that does not hold, with the values that decided; empty if all hold.
 func Decided(all []dsl.Clause) string {
 	i := slices.IndexFunc(all, func(c dsl.Clause) bool { return c.What == "when" && !c.Holds })
 	if i < 0 {
@@ -89,7 +90,7 @@ func Decided(all []dsl.Clause) string {
 	return strings.TrimSuffix(out+", where "+strings.Join(values, ", "), ", where ")
 }
 
-// waits is the rest of a sentence about a wait.
+// waits returns the rest of a sentence about a wait.
 func waits(message string) string {
 	message = strings.Join(strings.Fields(message), " ")
 	if what, is := strings.CutPrefix(message, "waiting for "); is {
@@ -98,7 +99,7 @@ func waits(message string) string {
 	return "waits: " + message
 }
 
-// IdleFor says why no handler of an object runs. Detail has the facts; it may be empty.
+// IdleFor says why no handler of an object runs. Detail has facts, and may be empty.
 func IdleFor(r Reason, detail string) *Idle {
 	return &Idle{Reason: r.word, Says: filled(r.idle, detail)}
 }

@@ -44,19 +44,19 @@ func Text(w io.Writer, a *Answer, colours bool) error {
 	return err
 }
 
-// text is an answer on its way to people.
+// text is the text of an answer.
 type text struct {
 	out     bytes.Buffer
 	now     time.Time
 	colours bool
 }
 
-// The colours, as terminals know them.
+// The colours, as escape codes of terminals.
 const (
 	red, green, yellow = "31", "32", "33"
 )
 
-// line writes a line, indented by so many steps. Texts of objects must not steer a terminal.
+// line writes an indented line. It escapes texts of objects, because they must not control a terminal.
 func (t *text) line(depth int, colour, format string, args ...any) {
 	said := strings.TrimRight(plain.Escaped(fmt.Sprintf(format, args...), ""), " ")
 	if t.colours && colour != "" {
@@ -65,7 +65,7 @@ func (t *text) line(depth int, colour, format string, args ...any) {
 	t.out.WriteString(strings.Repeat("  ", depth) + said + "\n")
 }
 
-// head writes what the answer is about, and what is true of the object as a whole.
+// head writes the object's name, and the facts about the object as a whole.
 func (t *text) head(a *Answer) {
 	name := strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
 	about := fmt.Sprintf("%s %s", cmp.Or(a.Kind, a.Resource), name)
@@ -94,7 +94,7 @@ func (t *text) head(a *Answer) {
 	}
 }
 
-// colourOf is the colour of a verdict.
+// colourOf returns the colour of a verdict.
 func colourOf(verdict string) string {
 	switch state, _, _ := strings.Cut(verdict, ":"); state {
 	case "ready":
@@ -105,7 +105,7 @@ func colourOf(verdict string) string {
 	return red
 }
 
-// handler writes what is said of a handler.
+// handler writes the part about a handler.
 func (t *text) handler(h Handler) {
 	says := h.Says
 	if h.Running != nil {
@@ -140,7 +140,7 @@ func (t *text) handler(h Handler) {
 	}
 }
 
-// colour is that of a handler's line.
+// colour returns the colour of a handler's line.
 func (h Handler) colour() string {
 	switch {
 	case h.Attempts > 0, h.Standing == Failed, h.Standing == Failing:
@@ -151,7 +151,7 @@ func (h Handler) colour() string {
 	return ""
 }
 
-// run says how an attempt went.
+// run describes an attempt.
 func (t *text) run(r Run) string {
 	out := fmt.Sprintf("%s for %s: %s", t.at(r.At), r.Cause, r.Outcome)
 	if r.Number > 1 {
@@ -166,7 +166,7 @@ func (t *text) run(r Run) string {
 	return out
 }
 
-// String says what has changed.
+// String describes the change.
 func (c Change) String() string {
 	switch {
 	case c.From == "" && c.To == "":
@@ -179,7 +179,7 @@ func (c Change) String() string {
 	return c.Path + ": from " + c.From + " to " + c.To
 }
 
-// clause writes the answer of a condition, with the values that decided it.
+// clause writes the answer of a condition, with the values that decided.
 func (t *text) clause(depth int, c dsl.Clause) {
 	said, colour := "yes", ""
 	switch {
@@ -198,7 +198,7 @@ func (t *text) clause(depth int, c dsl.Clause) {
 	}
 }
 
-// child writes how a child is.
+// child writes the state of a child.
 func (t *text) child(c Child) {
 	by := ""
 	if c.Handler != "" {
@@ -211,7 +211,7 @@ func (t *text) child(c Child) {
 	t.line(1, colour, "child %s%s (%s): %s", c.People(), by, c.tie(), strings.TrimSuffix(c.State+": "+oneLine(c.Says), ": "))
 }
 
-// target writes which fields a handler owns of another object.
+// target writes the fields that a handler owns on another object.
 func (t *text) target(o Target) {
 	entry := ""
 	if o.Entry != "" {
@@ -262,7 +262,7 @@ func (t *text) deletion(d *Deletion) {
 	}
 }
 
-// faults writes what is wrong around the object.
+// faults writes the problems around the object.
 func (t *text) faults(a *Answer) {
 	for _, right := range a.Rights {
 		t.line(1, red, "right is missing: %s", right)
@@ -289,9 +289,9 @@ func (t *text) events(all []Event) {
 	}
 }
 
-// history writes the reconciles that are kept.
-func (t *text) history(passes []Pass) {
-	for _, p := range passes {
+// history writes the recorded reconciles.
+func (t *text) history(reconciles []Reconcile) {
+	for _, p := range reconciles {
 		t.line(0, "", "%s  %s", p.At.UTC().Format(time.RFC3339), p.summary())
 		for _, c := range p.Changed {
 			t.line(1, "", "%s", c)
@@ -310,8 +310,8 @@ func (t *text) history(passes []Pass) {
 	}
 }
 
-// summary says what a reconcile was about.
-func (p Pass) summary() string {
+// summary describes a reconcile in a line.
+func (p Reconcile) summary() string {
 	if p.Idle != "" {
 		return p.Idle
 	}
@@ -330,7 +330,7 @@ func (p Pass) summary() string {
 	return strings.Join(out, "; ")
 }
 
-// at says when something was or is to be.
+// at says when something was, or will be.
 func (t *text) at(at time.Time) string {
 	if d := at.Sub(t.now); d > 0 {
 		return "in " + short(d)
@@ -338,7 +338,7 @@ func (t *text) at(at time.Time) string {
 	return t.ago(at) + " ago"
 }
 
-// due says when something is to be, or was to be and is late.
+// due says when something will be, or that it is late.
 func (t *text) due(at time.Time) string {
 	if at.Before(t.now) {
 		return "was due " + t.at(at)
@@ -362,7 +362,7 @@ func (t *text) until(at *time.Time) string {
 	return "; the next reconcile is " + t.at(*at)
 }
 
-// short is a duration as people say it.
+// short formats a duration for people.
 func short(d time.Duration) string {
 	switch {
 	case d < time.Second:

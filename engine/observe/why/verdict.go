@@ -11,12 +11,12 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Standing is how a handler stands, in one word.
+// Standing is the state of a handler, in one word.
 type Standing string
 
 // The standings, the gravest first. A handler without one has nothing to do.
 const (
-	// Failed: it failed for good. Failing: it failed, or its when did, and is tried again.
+	// Failed: it failed for good. Failing: it, or its when, failed, and there will be another attempt.
 	Failed  Standing = "failed"
 	Failing Standing = "failing"
 	// Waiting: it waits for other objects.
@@ -27,7 +27,7 @@ const (
 	Filtered Standing = "filtered"
 )
 
-// Standing says how the handler stands.
+// Standing returns the handler's standing.
 func (f Facts) Standing() Standing {
 	switch {
 	case f.Failed:
@@ -42,7 +42,7 @@ func (f Facts) Standing() Standing {
 	return f.Reason.standing()
 }
 
-// Judge sets the verdict: how the object stands, and the one cause that decides.
+// Judge sets the verdict: the state of the object, and the one cause that decides.
 func (a *Answer) Judge() {
 	for _, judge := range []func() string{a.outside, a.ends, a.stops, a.broken, a.lacks, a.ignores} {
 		if a.Verdict = judge(); a.Verdict != "" {
@@ -57,7 +57,7 @@ func (a *Answer) Judge() {
 	}
 }
 
-// outside is the verdict about an object that the operator does not see, or leaves alone.
+// outside returns the verdict about an object that the operator does not see, or that is paused.
 func (a *Answer) outside() string {
 	switch {
 	case a.Unseen != "":
@@ -75,22 +75,25 @@ func (a *Answer) outside() string {
 	return out
 }
 
-// rest is the sentence without what all of them begin with.
+// rest returns the sentence without its common beginning.
 func (i *Idle) rest() string { return strings.TrimPrefix(i.Says, "no handler runs: ") }
 
-// ends is the verdict about an object that is being deleted.
+// ends returns the verdict about an object that is being deleted.
 func (a *Answer) ends() string {
 	if a.Deletion == nil {
 		return ""
 	}
 	out := "being deleted for " + short(a.At.Sub(a.Deletion.Since))
+	if a.Idle != nil && a.Idle.Reason == DeletionsHeld.word {
+		return out + ": " + a.Idle.rest()
+	}
 	if len(a.Deletion.Held) > 0 {
 		out += ": held by " + a.Deletion.Held[0]
 	}
 	return out
 }
 
-// stops is the verdict about an object over which no reconcile begins, or ends.
+// stops returns the verdict about an object whose reconciles do not begin, fail, or do not end.
 func (a *Answer) stops() string {
 	switch {
 	case a.Idle != nil && a.Idle.Reason == BreakerOpen.word:
@@ -106,7 +109,7 @@ func (a *Answer) stops() string {
 	return ""
 }
 
-// broken is the verdict about an object with a handler or a child that fails.
+// broken returns the verdict about an object with a failing handler or child.
 func (a *Answer) broken() string {
 	for _, standing := range []Standing{Failed, Failing} {
 		h := a.first(standing)
@@ -123,7 +126,7 @@ func (a *Answer) broken() string {
 	return a.childThatIs("failed")
 }
 
-// lacks is the verdict about an object that waits for something.
+// lacks returns the verdict about an object that waits for something.
 func (a *Answer) lacks() string {
 	if h := a.first(Waiting); h != nil {
 		return "waiting: " + h.Says
@@ -139,7 +142,8 @@ func (a *Answer) lacks() string {
 	return ""
 }
 
-// ignores is the verdict about an object that a handler does not act on, or that says itself that it is not ready.
+// ignores returns the verdict about an object that a handler's filters exclude, or whose own condition Ready is not
+// True.
 func (a *Answer) ignores() string {
 	ready := slices.IndexFunc(a.Conditions, func(c Condition) bool { return c.Type == dsl.Ready && c.Status != "True" })
 	acts := slices.ContainsFunc(a.Handlers, func(h Handler) bool { return h.Standing != Filtered })
@@ -155,7 +159,7 @@ func (a *Answer) ignores() string {
 	return "not ready: " + a.Conditions[ready].String()
 }
 
-// first returns the first handler that stands so; nil for none.
+// first returns the first handler with a standing; nil for none.
 func (a *Answer) first(standing Standing) *Handler {
 	for i := range a.Handlers {
 		if a.Handlers[i].Standing == standing {
@@ -165,7 +169,7 @@ func (a *Answer) first(standing Standing) *Handler {
 	return nil
 }
 
-// childThatIs names the first child in a state; empty for none.
+// childThatIs returns a text about the first child in a state; empty for none.
 func (a *Answer) childThatIs(state string) string {
 	for _, c := range a.Children {
 		if c.State == state {

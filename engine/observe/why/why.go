@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package why has the answer to the question why an operator did something to an object, or did not: for programs as JSON, and for
-// people as text. It is pure.
+// Package why has the answer to the question why an operator did something to an object, or did not. Programs get it as
+// JSON, and people as text. It is pure.
 package why
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// NoObject is said of an object that does not exist.
+// NoObject is the text about an object that does not exist.
 const NoObject = "there is no such object"
 
-// Answer says of one object what its operator does with it, and why.
+// Answer describes one object: the operator's work on it, and the reasons.
 type Answer struct {
-	// Operator is the operator's name, empty where that is not known, and At when the answer was made.
+	// Operator is the operator's name, empty if unknown. At is when the answer was made.
 	Operator string    `json:"operator,omitempty"`
 	At       time.Time `json:"at"`
 	// Resource is the resource as the operator declares it.
@@ -30,42 +30,43 @@ type Answer struct {
 	Name       string `json:"name"`
 	UID        string `json:"uid,omitempty"`
 	Generation int64  `json:"generation,omitempty"`
-	// Unseen says why the operator does not see the object. The answer has no more then.
+	// Unseen says why the operator does not see the object. Then most other fields are empty.
 	Unseen string `json:"unseen,omitempty"`
-	// Without says why no reconcile has made the answer. It has then what is known without one.
+	// Without says why no worker has made the answer. Then it has only facts from the history and the inbox.
 	Without string `json:"without,omitempty"`
-	// Idle says why no handler of the object runs now; nil where handlers may run.
+	// Idle says why no handler of the object runs now; nil if handlers may run.
 	Idle *Idle `json:"idle,omitempty"`
-	// Verdict says in one line how the object stands, and the one cause that decides.
+	// Verdict says in one line the state of the object, and the one cause that decides.
 	Verdict string `json:"verdict,omitempty"`
-	// Standing is how the object stood after its last reconcile: ready, waiting, failing, held or paused; Since when.
+	// Standing is the object's standing after its last reconcile: ready, waiting, failing, held or paused. Since is when
+	// it began.
 	Standing string     `json:"standing,omitempty"`
 	Since    *time.Time `json:"since,omitempty"`
 	// Problem is why the last reconcile could not be finished.
 	Problem string `json:"problem,omitempty"`
-	// Due is when the operator looks at the object next by itself; nil for no such time.
+	// Due is when the operator looks at the object next by itself; nil for never.
 	Due *time.Time `json:"due,omitempty"`
-	// Deletion is there while the object is being deleted.
+	// Deletion is set while the object is being deleted.
 	Deletion *Deletion `json:"deletion,omitempty"`
 	Handlers []Handler `json:"handlers,omitempty"`
 	Children []Child   `json:"children,omitempty"`
 	Targets  []Target  `json:"targets,omitempty"`
 	Machines []Machine `json:"machines,omitempty"`
-	// Conditions are those of the object, and Events the last ones about it, the oldest first, where the operator did not answer. Where
-	// it did, there is the condition Ready unless it is True.
-	// Unread is what could not be read then, with the reason.
+	// If the operator answered, Conditions has the condition Ready unless it is True. Otherwise it has all conditions of the
+	// object, and Events has the last Events about it, the oldest first. Unread then lists unreadable objects, with the
+	// reason.
 	Conditions []Condition `json:"conditions,omitempty"`
 	Events     []Event     `json:"events,omitempty"`
 	Unread     []string    `json:"unread,omitempty"`
-	// Rights are the missing rights that the object's handlers may need, and Feeds what is wrong with the watches that bring the
-	// object, its children and its related objects in.
+	// Rights are the missing rights that the object's handlers may need. Feeds are the problems with the watches of the
+	// object, its children and its related objects.
 	Rights []string `json:"rights,omitempty"`
 	Feeds  []string `json:"feeds,omitempty"`
-	// History are the reconciles that are kept, the oldest first, if they were asked for.
-	History []Pass `json:"history,omitempty"`
+	// History are the recorded reconciles, the oldest first, if the question asks for them.
+	History []Reconcile `json:"history,omitempty"`
 }
 
-// Handler returns what is said of a handler; nil where there is none of this name.
+// Handler returns the part about a handler; nil for an unknown name.
 func (a *Answer) Handler(id string) *Handler {
 	for i := range a.Handlers {
 		if a.Handlers[i].ID == id {
@@ -80,37 +81,38 @@ type Idle struct {
 	// Reason is a word, and Says a sentence.
 	Reason string `json:"reason"`
 	Says   string `json:"says"`
-	// Ends says what a person can do to end it; empty where there is nothing.
+	// Ends tells a person how to end it; empty if a person cannot.
 	Ends string `json:"ends,omitempty"`
-	// Until is when that ends by itself; nil where that is not known.
+	// Until is when it ends by itself; nil if unknown.
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// Handler says what is to be known of one handler.
+// Handler describes one handler.
 type Handler struct {
 	ID string `json:"id"`
-	// Operator is the operator that has it, where several may have left something on the object.
+	// Operator is the handler's operator, if several may have left something on the object.
 	Operator string `json:"operator,omitempty"`
-	// Reason is why it ran in the last reconcile, or why not, as a word. Says is the same as a sentence that begins with the handler.
+	// Reason is the reason in the last reconcile, as a word. Says is the same as a sentence that begins with the
+	// handler.
 	Reason string `json:"reason,omitempty"`
 	Says   string `json:"says"`
-	// Standing is the same in a word; empty where it has nothing to do.
+	// Standing is the handler's state in one word; empty if it has nothing to do.
 	Standing Standing `json:"standing,omitempty"`
-	// Cause is what it is to run for; empty where it has nothing to do.
+	// Cause is the cause for which it is due; empty if it has nothing to do.
 	Cause string `json:"cause,omitempty"`
-	// Attempts counts the attempts so far of what is not finished, and Next is when the next one begins at the latest. Message is the
-	// last error, or what it waits for.
+	// Attempts counts the attempts of unfinished work. Next is when the next one begins at the latest. Message is the
+	// last error, or names the object that it waits for.
 	Attempts int        `json:"attempts,omitempty"`
 	Next     *time.Time `json:"next,omitempty"`
 	Message  string     `json:"message,omitempty"`
-	// Last is its last attempt, and Changed what had changed of its view then; both as far as reconciles are kept.
+	// Last is its last attempt. Changed are the changes of its view before that. Both come from the history.
 	Last    *Run     `json:"last,omitempty"`
 	Changed []Change `json:"changed,omitempty"`
-	// Clauses are its conditions with their answers for the object as it is now, and the values that decided.
+	// Clauses are its conditions with their answers for the present object, and the values that decided.
 	Clauses []dsl.Clause `json:"clauses,omitempty"`
 	// Daemon: it runs all the time.
 	Daemon bool `json:"daemon,omitempty"`
-	// Running is since when it runs; nil while it does not.
+	// Running is when its present run began; nil while it does not run.
 	Running *time.Time `json:"running,omitempty"`
 }
 
@@ -125,7 +127,7 @@ type Run struct {
 	Took metav1.Duration `json:"took"`
 }
 
-// Change is a field that has changed. From and To are JSON, shortened; empty where the field is missing, and where it is not shown.
+// Change is a changed field. From and To are JSON, shortened; empty if the field is missing or hidden.
 type Change struct {
 	Path string `json:"path"`
 	From string `json:"from,omitempty"`
@@ -140,17 +142,17 @@ type Child struct {
 	// Handler and As name the child as its handler does.
 	Handler string `json:"handler,omitempty"`
 	As      string `json:"as,omitempty"`
-	// By is how it is tied: "reference" or "record".
+	// By says how the child is tied: "reference" or "record".
 	By string `json:"by"`
-	// State is ready, "not ready", failed, deleting, gone or unseen; Says says more where it is not ready.
+	// State is ready, "not ready", failed, deleting, gone or unseen. Says has details if it is not ready.
 	State string `json:"state"`
 	Says  string `json:"says,omitempty"`
 }
 
-// People names the child as people do.
+// People returns the child's name for people.
 func (c Child) People() string { return people(c.Kind, c.Namespace, c.Name) }
 
-// people names an object as people do.
+// people returns an object's name for people.
 func people(kind, namespace, name string) string {
 	return kind + " " + strings.TrimPrefix(namespace+"/"+name, "/")
 }
@@ -160,23 +162,23 @@ type Target struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Handler is the handler, or a step of one. Entry is the key of its entry; empty without forEach.
+	// Handler is the handler, or a step of it. Entry is the key of its entry; empty without forEach.
 	Handler string `json:"handler"`
 	Entry   string `json:"entry,omitempty"`
-	// Manager is the field manager that owns the fields, as kubectl get --show-managed-fields has it.
+	// Manager is the field manager that owns the fields, as kubectl get --show-managed-fields shows it.
 	Manager string `json:"manager"`
 }
 
-// People names the target as people do.
+// People returns the target's name for people.
 func (t Target) People() string { return people(t.Kind, t.Namespace, t.Name) }
 
-// Deletion says how far the deletion of the object is.
+// Deletion describes the deletion of the object.
 type Deletion struct {
 	Since time.Time `json:"since"`
-	// Finalizers are those of the object, and Own is the operator's among them; empty where it is not there.
+	// Finalizers are those of the object. Own is the operator's among them; empty if it is missing.
 	Finalizers []string `json:"finalizers,omitempty"`
 	Own        string   `json:"own,omitempty"`
-	// Held is what holds the deletion, a sentence each.
+	// Held lists what holds the deletion, a sentence each.
 	Held []string `json:"held,omitempty"`
 }
 
@@ -188,12 +190,12 @@ type Condition struct {
 	Message string `json:"message,omitempty"`
 }
 
-// String says what the condition says.
+// String formats the condition for people.
 func (c Condition) String() string {
 	return strings.TrimSuffix(fmt.Sprintf("condition %s is %s (%s): %s", c.Type, c.Status, c.Reason, oneLine(c.Message)), ": ")
 }
 
-// Is sets the state from the child's readiness. The error says why that is not known.
+// Is sets the state from the child's readiness. The error says why that is unknown.
 func (c *Child) Is(is dsl.Readiness, err error) {
 	switch {
 	case err != nil:
@@ -217,16 +219,16 @@ type Event struct {
 	Count   int       `json:"count"`
 }
 
-// Machine says where the object is in a state machine.
+// Machine describes where the object is in a state machine.
 type Machine struct {
 	ID    string `json:"id"`
 	State string `json:"state,omitempty"`
 	// Since is when it entered the state.
 	Since *time.Time `json:"since,omitempty"`
-	// Ends is when the time of the state is over, and Then where it leads then.
+	// Ends is when the time limit of the state is over. Then is the state after that.
 	Ends *time.Time `json:"ends,omitempty"`
 	Then string     `json:"then,omitempty"`
-	// History are the last transitions, the oldest first, and Ways those that lead out of the state.
+	// History are the last transitions, the oldest first. Ways are the transitions out of the state.
 	History []Step `json:"history,omitempty"`
 	Ways    []Way  `json:"ways,omitempty"`
 }
@@ -239,30 +241,30 @@ type Step struct {
 	Why  string `json:"why,omitempty"`
 }
 
-// Way is a transition that leads out of a state.
+// Way is a transition out of the state.
 type Way struct {
 	To string `json:"to"`
-	// When is its condition with its answer. Says is more about a transition that is not taken by itself.
+	// When is its condition with its answer. Says describes a transition that is not taken by itself.
 	When dsl.Clause `json:"when"`
 	Says string     `json:"says,omitempty"`
 }
 
-// Pass is a reconcile that was kept.
-type Pass struct {
+// Reconcile is a recorded reconcile.
+type Reconcile struct {
 	At   time.Time       `json:"at"`
 	Took metav1.Duration `json:"took"`
-	// Woken says what woke it; nothing where a wait or a timer had ended.
+	// Woken are the changes that woke it; empty if a wait or a timer had ended.
 	Woken []string `json:"woken,omitempty"`
-	// Changed is what had changed of the object since the reconcile before.
+	// Changed are the changes of the object since the reconcile before.
 	Changed  []Change  `json:"changed,omitempty"`
 	Attempts []Attempt `json:"attempts,omitempty"`
 	Skips    []Skip    `json:"skips,omitempty"`
 	Wrote    bool      `json:"wrote,omitempty"`
-	// Idle says why it did not begin, and Error why it could not be finished.
+	// Idle is why it did not begin. Error is why it could not be finished.
 	Idle  string     `json:"idle,omitempty"`
 	Error string     `json:"error,omitempty"`
 	Due   *time.Time `json:"due,omitempty"`
-	// More reconciles followed that were like it, the latest at a time.
+	// More counts later reconciles with the same record, the latest at a time.
 	More   int        `json:"more,omitempty"`
 	Latest *time.Time `json:"latest,omitempty"`
 }
@@ -273,7 +275,7 @@ type Attempt struct {
 	Run
 }
 
-// Skip is a handler that had something to do in a reconcile, and did not run.
+// Skip is a handler that was due in a reconcile, and did not run.
 type Skip struct {
 	Handler string `json:"handler"`
 	Cause   string `json:"cause"`

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package activity runs the startups, cleanups and probes of an operator: at the start of its process, at its end, and
-// when its health is asked for.
+// Package activity runs the startups, cleanups and probes of an operator: at the start and the end of its process, and
+// for checks of its health.
 package activity
 
 import (
@@ -34,23 +34,25 @@ var (
 	errStuck    = errors.New("it does not heed the end of its context")
 )
 
-// Settings are what activities need. All is required.
+// Settings are the settings of activities. All are required.
 type Settings struct {
 	Operator *dsl.Operator
 	Log      logr.Logger
-	// Memo is the operator's.
+	// Memo is the operator's memo.
 	Memo *dsl.Memo
-	// Held says whether writes may leave the process.
+	// Held reports whether this process may write.
 	Held transport.Held
 	// Clients makes the client of an attempt.
 	Clients Clients
-	// Indexes are the operator's, for those that run once something is watched; Unwatched for the others.
+	// Indexes are the operator's indexes. Unwatched are those for startups, which run before anything is watched.
 	Indexes, Unwatched dsl.Indexes
+	// Events sends Events about objects.
+	Events *events.Recorder
 	// Grace is the grace period.
 	Grace time.Duration
 }
 
-// Clients makes clients for activities, as [pass.ClientSettings] does.
+// Clients makes clients for activities, as [reconcile.ClientSettings] does.
 type Clients interface {
 	// Unnoted returns a client whose writes end with the span.
 	Unnoted(*transport.Span) dsl.Client
@@ -63,16 +65,16 @@ type Hooks struct {
 	cleans sync.Once
 
 	mu sync.Mutex // guards what follows
-	// begun: the startups are through. now is the one that runs, with its last error.
+	// begun: the startups are through. now is the startup that runs, with its last error.
 	begun bool
 	now   string
-	// ctx is that of the process, once the startups are through; probes end with it.
+	// ctx is the context of the process, once the startups are through. Probes end with it.
 	ctx context.Context
 	// asked is when the process was asked to stop.
 	asked time.Time
 }
 
-// New returns the activities of an operator that has not begun.
+// New returns the activities of an operator. Nothing runs yet.
 func New(s Settings) *Hooks {
 	x := &Hooks{set: s}
 	for _, c := range []dsl.Cause{dsl.HealthProbe, dsl.ReadyProbe} {
@@ -83,9 +85,9 @@ func New(s Settings) *Hooks {
 	return x
 }
 
-// StartupError is the error of a startup that has not succeeded, without which the process does not run.
+// StartupError is the error of a startup that failed. The process does not run without it.
 type StartupError struct {
-	// ID is that of the startup.
+	// ID is the id of the startup.
 	ID  string
 	Err error
 }
@@ -96,7 +98,7 @@ func (e *StartupError) Error() string { return fmt.Sprintf("running startup %s: 
 // Unwrap returns the error of the startup's code.
 func (e *StartupError) Unwrap() error { return e.Err }
 
-// Start runs the startups, in order. The error is that of one that has failed for good, or of ctx.
+// Start runs the startups, in order. It returns the error of a startup that failed for good, or of ctx.
 func (x *Hooks) Start(ctx context.Context) error {
 	context.AfterFunc(ctx, func() {
 		x.mu.Lock()
@@ -115,8 +117,8 @@ func (x *Hooks) Start(ctx context.Context) error {
 	return nil
 }
 
-// Clean runs the cleanups, in order and once, in what is left of the grace period or a tenth of it: each in its part of what
-// those before it have left. Where the startups are not through, there is nothing to clean up.
+// Clean runs the cleanups, in order and once, within the rest of the grace period or at least a tenth of it. Each gets
+// an equal part of the remaining time. If the startups are not through, it does nothing.
 func (x *Hooks) Clean(ctx context.Context) {
 	x.cleans.Do(func() {
 		x.mu.Lock()
@@ -131,7 +133,8 @@ func (x *Hooks) Clean(ctx context.Context) {
 		}
 		end := time.Now().Add(left)
 		for i, h := range all {
-			// Its part of what is left, so that one which is tried again and again leaves time to those after it.
+			// A part of the remaining time, so that a cleanup that fails again and again leaves time for the following
+			// ones.
 			one, cancel := context.WithTimeout(ctx, time.Until(end)/time.Duration(len(all)-i))
 			if err := x.run(one, h); err != nil {
 				x.log(h).Error(err, "cleanup failed")
@@ -176,8 +179,8 @@ func (x *Hooks) run(ctx context.Context, h *dsl.Handler) error {
 	return cause(ctx, nil, last)
 }
 
-// cause is the error of what ended with its context: that of the context, unless it did not heed that, with that of the
-// attempt before.
+// cause returns the error of an activity that ended with its context: the context's error and the last error before. If
+// the code ignored the end of the context, it returns errStuck.
 func cause(ctx context.Context, err, last error) error {
 	switch {
 	case errors.Is(err, errStuck):
@@ -197,7 +200,7 @@ func pause(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// attempt runs an activity once. It returns some time after ctx has ended also where the code does not.
+// attempt runs an activity once. It returns some time after the end of ctx, even if the code does not.
 func (x *Hooks) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Time) error {
 	span := transport.NewSpan(x.set.Held)
 	request := x.request(h, n, span)
@@ -218,7 +221,7 @@ func (x *Hooks) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Tim
 	}
 }
 
-// once runs an activity, which has no sub-handlers: nothing would keep how far they have come.
+// once runs an activity. It rejects sub-handlers, because nothing would keep their progress.
 func once(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *transport.Span) error {
 	err := attempt.Run(ctx, h, h.Func, request, end, span)
 	if err == nil && request.Parts.Any() {
@@ -236,30 +239,30 @@ func (x *Hooks) request(h *dsl.Handler, n int, span *transport.Span) *dsl.Reques
 	out := &dsl.Request{
 		Subject: dsl.Subject{
 			Object: &unstructured.Unstructured{Object: map[string]any{}}, Handler: h.ID, Cause: h.Causes[0], Attempt: n, Now: time.Now(),
-			Log: x.log(h).WithValues("attempt", n), Children: children, Related: nothing{}, Secrets: x.set.Operator.Secrets(),
+			Log: x.log(h).WithValues("attempt", n), Children: children, Related: Nothing{}, Secrets: x.set.Operator.Secrets(),
 		},
 		Patch: dsl.NewPatch(), Children: children, Targets: apply.NoTargets(errNoObject), Client: x.set.Clients.Unnoted(span), Memo: x.set.Memo, OperatorMemo: x.set.Memo,
 	}
 	if out.Indexes = x.set.Indexes; h.Causes[0] == dsl.Startup {
 		out.Indexes = x.set.Unwatched
 	}
-	out.Events = events.Log{Log: out.Log, Attempt: span}
+	out.Events = events.Log{Log: out.Log, Attempt: span, Recorder: x.set.Events, Handler: h.ID}
 	return out
 }
 
-// nothing are related objects where there is no object.
-type nothing struct{}
+// Nothing are the related objects of an activity, which has no object.
+type Nothing struct{}
 
 // Get returns an error.
-func (nothing) Get(name string) ([]*unstructured.Unstructured, error) {
+func (Nothing) Get(name string) ([]*unstructured.Unstructured, error) {
 	return nil, dsl.Permanent(fmt.Errorf("reading related objects of %s: %w", name, errNoObject))
 }
 
 // Relations returns nil.
-func (nothing) Relations() []dsl.Relation { return nil }
+func (Nothing) Relations() []dsl.Relation { return nil }
 
-// Absent names nothing.
-func (nothing) Absent(string) string { return "" }
+// Absent returns an empty string.
+func (Nothing) Absent(string) string { return "" }
 
 func (x *Hooks) say(now string) {
 	x.mu.Lock()
@@ -267,7 +270,7 @@ func (x *Hooks) say(now string) {
 	x.mu.Unlock()
 }
 
-// Startup is the startup that runs, with its last error; empty once they are through.
+// Startup returns the startup that runs, with its last error; empty once they are through.
 func (x *Hooks) Startup() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -277,8 +280,8 @@ func (x *Hooks) Startup() string {
 	return x.now
 }
 
-// Checks are those of probes that are asked with the others of a cause, all at the same time. While startups are under way,
-// no probe is asked, and the one that runs is said to those who ask for readiness.
+// Checks calls the probes of a cause, all at the same time, and returns their checks. Before the startups are through,
+// it calls no probe; for readiness it returns the startup that runs.
 func (x *Hooks) Checks(c dsl.Cause) []ops.Check {
 	x.mu.Lock()
 	begun, now := x.begun, x.now

@@ -263,6 +263,8 @@ func TestProbes(t *testing.T) {
 	play(t, func(op *dsl.Operator) {
 		op.OnStartup("wait", failsTimes(1, dsl.Temporary(errDown, time.Minute)))
 		op.OnReady("good", n.then("good", nil))
+		op.OnReady("counts", func(_ context.Context, r *dsl.Request) error { r.Result(map[string]any{"sessions": 12}); return nil })
+		op.OnReady("counts-down", func(_ context.Context, r *dsl.Request) error { r.Result(0); return errDown })
 		op.OnReady("bad", n.then("bad", errDown))
 		op.OnReady("torn", func(context.Context, *dsl.Request) error { panic("nil map") })
 		op.OnHealth("slow", slow)
@@ -283,7 +285,7 @@ func TestProbes(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		want := []ops.Check{
-			{Name: "probe/good"}, {Name: "probe/bad", State: ops.Fail, Message: "the database is down"}, {Name: "probe/torn", State: ops.Fail, Message: "panic: nil map"},
+			{Name: "probe/good"}, {Name: "probe/counts", Message: `{"sessions":12}`}, {Name: "probe/counts-down", State: ops.Fail, Message: "the database is down"}, {Name: "probe/bad", State: ops.Fail, Message: "the database is down"}, {Name: "probe/torn", State: ops.Fail, Message: "panic: nil map"},
 		}
 		if diff := cmp.Diff(want, o.Checks(dsl.ReadyProbe)); diff != "" {
 			t.Errorf("readiness (-want +got):\n%s", diff)

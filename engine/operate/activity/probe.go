@@ -5,14 +5,20 @@ package activity
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
+
+// mostResult bounds the result of a probe in the answer to a request for all checks, in bytes.
+const mostResult = 512
 
 // probe is a check in Go.
 type probe struct {
@@ -20,14 +26,16 @@ type probe struct {
 	h     *dsl.Handler
 
 	mu  sync.Mutex
-	run *inquiry // the one that is under way, nil when none is
+	run *inquiry // the call in progress, nil for none
 }
 
-// inquiry is one call of a probe, for all who ask while it runs.
+// inquiry is one call of a probe, shared by all callers while it runs.
 type inquiry struct {
 	begun time.Time
 	done  chan struct{}
-	err   error // once it is done
+	err   error // set when it is done
+	// result is the JSON that the probe reports; empty for none.
+	result string
 }
 
 func newProbe(x *Hooks, h *dsl.Handler) *probe {
@@ -36,8 +44,8 @@ func newProbe(x *Hooks, h *dsl.Handler) *probe {
 	return &probe{hooks: x, h: &limited}
 }
 
-// check asks the probe, or joins the question that is under way. One that does not heed its timeout is not asked again before
-// it has answered.
+// check calls the probe, or joins the call in progress. A probe that exceeds its timeout is not called again before it
+// returns.
 func (p *probe) check() ops.Check {
 	run := p.join()
 	out := ops.Check{Name: "probe/" + p.h.ID}
@@ -45,7 +53,7 @@ func (p *probe) check() ops.Check {
 	defer timer.Stop()
 	select {
 	case <-run.done:
-		if run.err != nil {
+		if out.Message = run.result; run.err != nil {
 			out.State, out.Message = ops.Fail, run.err.Error()
 		}
 	case <-timer.C:
@@ -73,5 +81,25 @@ func (p *probe) ask(run *inquiry) {
 		close(run.done)
 	}()
 	span := transport.NewSpan(p.hooks.set.Held)
-	run.err = once(p.hooks.ctx, p.h, p.hooks.request(p.h, 1, span), time.Time{}, span)
+	h := *p.h
+	h.Func = func(ctx context.Context, r *dsl.Request) (err error) {
+		err = p.h.Func(ctx, r)
+		run.result = takeResult(r)
+		return err
+	}
+	run.err = once(p.hooks.ctx, &h, p.hooks.request(p.h, 1, span), time.Time{}, span)
+}
+
+// takeResult removes the result of a probe from its patch and returns it, because a probe changes no object.
+func takeResult(r *dsl.Request) string {
+	value, reported := r.Patch.Status[r.Handler]
+	if !reported {
+		return ""
+	}
+	delete(r.Patch.Status, r.Handler)
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return plain.Short(string(text), mostResult)
 }

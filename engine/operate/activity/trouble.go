@@ -12,8 +12,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
-// trouble makes the log say that an activity fails or waits: a line for each text, which comes again ever more seldom with how
-// often it was so, and one when it is over.
+// trouble logs that an activity fails or waits: a line for each text, which is repeated at growing intervals with a
+// count, and one line when it is over.
 type trouble struct {
 	log   logr.Logger
 	times uint

@@ -50,7 +50,7 @@ var copies = map[schema.GroupResource]string{
 	{Group: "apps", Resource: "daemonsets"}:   "controllerrevisions",
 }
 
-// Settings say what is cleaned up. Config and Namespace are required.
+// Settings configure a cleanup. Config and Namespace are required.
 type Settings struct {
 	Config *rest.Config
 	// Namespace is the namespace of the operator's pod, with its register, its key and its lock, unless the lock
@@ -61,7 +61,8 @@ type Settings struct {
 	Deployment string
 	// DeleteChildren deletes the children. Otherwise they stay, with their owner references and without the operator's marks.
 	DeleteChildren bool
-	// Report gets a line for each patched object that keeps fields of a handler, or whose earlier values do not come back. Optional.
+	// Report gets a line for each patched object that keeps a handler's fields, or whose earlier values are lost.
+	// Optional.
 	Report func(text string)
 }
 
@@ -76,7 +77,7 @@ type Cleaner struct {
 	metadata metadata.Interface
 	// made are the Leases that Hold has made, as [Found.String] names them. Look leaves them out.
 	made []string
-	// sawAll: everything could be looked at, and what was found of patched objects could be given back so far.
+	// sawAll: everything could be read, and so far all found fields of patched objects could be released.
 	sawAll bool
 }
 
@@ -104,7 +105,8 @@ type Found struct {
 	Resource        discovery.Resource
 	Namespace, Name string
 	UID             types.UID
-	// Child: the operator created it, by managedFields. Own: the operator keeps it for itself.
+	// Child: managedFields say that the operator created the object. Own: it is one of the operator's own objects, such
+	// as its register.
 	Child, Own bool
 	// held: the object has the operator's finalizer.
 	held bool
@@ -120,12 +122,12 @@ func (f Found) String() string {
 	return f.Resource.Kind + " " + f.Namespace + "/" + f.Name
 }
 
-// Findings are what the operator has left.
+// Findings are the operator's remains.
 type Findings struct {
-	// Objects have marks, and are handled by the operator. Children were created by it. Patched have no marks, but fields
-	// that handlers have patched. Own are its register, key and lock, and earlier configurations.
+	// Objects have marks, and are handled by the operator. Children were created by it. Patched have no marks, but fields of
+	// handlers. Own are its register, key and lock, and earlier configurations.
 	Objects, Children, Patched, Own []Found
-	// Unseen says what could not be read, and why. It is not cleaned up.
+	// Unseen are the errors for parts that could not be read. They are not cleaned up.
 	Unseen []error
 	// Within are the only namespaces that were searched, because the account may not list some kind elsewhere.
 	// Empty means all.
@@ -133,9 +135,10 @@ type Findings struct {
 	// Beside are the namespaces of other deployments of the operator, which work in other namespaces. Only objects
 	// in this deployment's scope were searched then, because all deployments have the same marks.
 	Beside []string
-	// Elsewhere are the namespaces of other deployments that work on the same objects, with the objects that these keep
-	// for themselves.
+	// Elsewhere are the namespaces of other deployments that work on the same objects, with their own objects there.
 	Elsewhere []string
+	// Admission are the namespaces of other deployments whose policies or webhook configurations are in the cluster.
+	Admission []string
 	// Alone: other deployments are not visible, because the account may not list Leases. Namespaced objects were only
 	// searched in this deployment's scope.
 	Alone bool
@@ -146,9 +149,9 @@ type Findings struct {
 // Empty reports whether nothing was found.
 func (f Findings) Empty() bool { return len(f.Objects)+len(f.Children)+len(f.Patched)+len(f.Own) == 0 }
 
-// Look searches for what the operator has left: on objects of its resources, of the kinds of its children, present
-// or earlier by its register, of those that its handlers patch, and of kinds to which Kubernetes copies annotations of children. What others have written for it,
-// as pauses of namespaces, counts as its own.
+// Look searches for the operator's remains. It searches objects of its resources, of present and earlier kinds of
+// children, of patched kinds, and of kinds to which Kubernetes copies annotations of children. Objects that others have
+// written for it, such as pauses of namespaces, count as its own.
 func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 	kinds, unseen := c.kinds(ctx)
 	out.Unseen = unseen
@@ -170,10 +173,20 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 		}
 	}
 	out.keepOwners()
-	earlier, err := c.configurations(ctx)
-	if out.Own = earlier; err != nil {
-		out.Unseen = append(out.Unseen, err)
+	requests, elsewhere, failed := c.requests(ctx)
+	earlier, unread := c.configurations(ctx)
+	out.Own, out.Admission = append(requests, earlier...), elsewhere
+	for _, err := range []error{failed, unread} {
+		if err != nil {
+			out.Unseen = append(out.Unseen, err)
+		}
 	}
+	c.lookAtOwn(ctx, &out)
+	return out
+}
+
+// lookAtOwn finds the objects that the operator keeps for itself.
+func (c *Cleaner) lookAtOwn(ctx context.Context, out *Findings) {
 	for _, one := range c.own() {
 		if slices.Contains(c.made, one.String()) {
 			continue
@@ -188,10 +201,10 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 			out.Own = append(out.Own, one)
 		}
 	}
-	return out
 }
 
-// kinds returns the resources whose objects may have marks, namespaces among them where they can be paused. A resource that is not served has no objects.
+// kinds returns the resources whose objects may have marks, with namespaces if they can be paused. A resource that is
+// not served has no objects.
 func (c *Cleaner) kinds(ctx context.Context) (out []discovery.Resource, unseen []error) {
 	found := map[schema.GroupVersionResource]discovery.Resource{}
 	note := func(name string, r discovery.Resource, err error) {

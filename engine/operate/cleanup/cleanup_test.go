@@ -34,8 +34,8 @@ const (
 	system     = "system"
 )
 
-// declare declares an operator that leaves all that there is to leave: a finalizer, progress, a record of children, children of both
-// ownerships, a register and a lock. Conditions are looked for on a real API server, which knows who set each.
+// declare declares an operator that leaves all that there is to leave: a finalizer, progress, an inventory of children, children of
+// both ownerships, a register and a lock. Conditions are looked for on a real API server, which knows who set each.
 func declare(op *dsl.Operator) {
 	op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: system}
 	op.Resource(foos, func(foo *dsl.Resource) {

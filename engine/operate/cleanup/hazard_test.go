@@ -362,6 +362,22 @@ func TestAnotherNamespaceThanTheOperators(t *testing.T) {
 	})
 }
 
+// TestPoliciesOfAnotherNamespaceThanTheOperators holds that a person who gives the wrong namespace is shown where policies belong,
+// and that those of other operators are not shown.
+func TestPoliciesOfAnotherNamespaceThanTheOperators(t *testing.T) {
+	scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+		c.Serve(kit.Resource{Name: "validatingadmissionpolicybindings.v1.admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding", ClusterScoped: true})
+		for i, label := range []string{"op.system", "op.default", "op.default", "op.v2.elsewhere", "other.default"} {
+			c.Create(fmt.Sprintf(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: rule-%d,
+				labels: {handwerk.dev/admission-of: %s}}, spec: {policyName: rule, validationActions: [Deny]}}`, i, label))
+		}
+		found := clean.Look(context.WithoutCancel(t.Context()))
+		if diff := cmp.Diff([]string{"default"}, found.Admission); diff != "" || !slices.Contains(names(found.Own), "ValidatingAdmissionPolicyBinding rule-0") {
+			t.Errorf("found %v of its own; of other namespaces (-want +got):\n%s", names(found.Own), diff)
+		}
+	})
+}
+
 // rewritten is an answer with another body.
 func rewritten(answer *http.Response, change func(map[string]any)) (*http.Response, error) {
 	defer answer.Body.Close()

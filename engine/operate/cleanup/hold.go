@@ -22,7 +22,7 @@ import (
 
 // Hold holds the Leases of the operator for the cleaner, so that no process of the operator begins to work.
 type Hold struct {
-	// Context ends when a Lease is lost. Its cause says to whom.
+	// Context ends when a Lease is lost. Its cause names the new holder.
 	Context context.Context
 
 	end      context.CancelCauseFunc
@@ -41,7 +41,8 @@ type lease struct {
 	made bool
 }
 
-// Hold takes the operator's Leases and renews them until [Hold.Release]. The error says who has one.
+// Hold takes the operator's Leases and renews them until [Hold.Release]. It returns an error if another process holds
+// one.
 func (c *Cleaner) Hold(ctx context.Context) (*Hold, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -69,7 +70,7 @@ func (c *Cleaner) Hold(ctx context.Context) (*Hold, error) {
 	return h, nil
 }
 
-// Release stops the renewing and makes the Leases free, as far as they are there and the cleaner has them still.
+// Release stops the renewing and frees the Leases that the cleaner still holds.
 func (h *Hold) Release() error {
 	h.end(context.Canceled)
 	h.renewing.Wait()
@@ -152,7 +153,7 @@ func (l *lease) renew(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// release makes the Lease free, or deletes it if the cleaner has made it.
+// release frees the Lease, or deletes it if the cleaner has made it.
 func (l *lease) release(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, leader.DefaultRenewDeadline)
 	defer cancel()
@@ -182,14 +183,14 @@ func (l *lease) release(ctx context.Context) (err error) {
 	return nil
 }
 
-// write writes the holder of the Lease that was read.
+// write sets the holder of a Lease, in the version that was read.
 func (l *lease) write(ctx context.Context, o *unstructured.Unstructured, holder string, lasts time.Duration) error {
 	l.mark(o, holder, lasts)
 	_, err := l.client.Update(ctx, o, metav1.UpdateOptions{FieldManager: l.manager})
 	return err
 }
 
-// mark sets the holder of a Lease, and that it is renewed now.
+// mark sets the holder of a Lease, and the time of renewal.
 func (l *lease) mark(o *unstructured.Unstructured, holder string, lasts time.Duration) {
 	spec, _ := o.Object["spec"].(map[string]any)
 	if spec == nil {

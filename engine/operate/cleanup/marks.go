@@ -17,7 +17,7 @@ import (
 // marks are an operator's marks on an object.
 type marks struct {
 	finalizers, annotations, labels []string
-	// conditions are the types of conditions that the operator has set, by managedFields.
+	// conditions are the types of the conditions that the operator has set, as managedFields say.
 	conditions []string
 	// child: the operator has applied the object.
 	child bool

@@ -20,13 +20,13 @@ func (c *Cleaner) wrote(o metav1.Object) bool {
 	})
 }
 
-// pauses reports whether an object pauses the operator, which it does whoever has made it.
+// pauses reports whether an object pauses the operator. It does so whoever has made it.
 func (c *Cleaner) pauses(one Found) bool {
 	return one.Resource.GVR == configMaps && slices.Contains(c.op.PauseConfigMaps(), one.Name)
 }
 
-// own returns the places of the objects that the operator keeps for itself, under all its names. Its Leases come last: while they are
-// there and held, no process begins to work.
+// own returns the places of the operator's own objects, under all its names. Its Leases come last: while the cleaner
+// holds them, no process begins to work.
 func (c *Cleaner) own() (out []Found) {
 	add := func(gvr schema.GroupVersionResource, kind, namespace, name string) {
 		one := Found{Resource: discovery.Resource{GVR: gvr, Kind: kind, Namespaced: true}, Namespace: namespace, Name: name, Own: true}
@@ -37,7 +37,11 @@ func (c *Cleaner) own() (out []Found) {
 	for _, op := range c.names {
 		add(configMaps, "ConfigMap", c.home(op), op.Register())
 		add(configMaps, "ConfigMap", c.home(op), op.PauseConfigMap())
+		add(configMaps, "ConfigMap", c.home(op), op.LimitsConfigMap())
 		add(secrets, "Secret", c.home(op), op.DigestKey())
+		if c.op.NeedsWebhooks() {
+			add(secrets, "Secret", c.home(op), op.WebhookSecret())
+		}
 	}
 	for _, op := range c.names {
 		add(leases, "Lease", c.home(op), op.LeaderLock())

@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Remove cleans up the findings, and returns errors: first children, then what handlers have patched and the marks on owners, then the
-// operator's own objects. The latter stay if something before them failed, because they record where it is. Progress, when
-// set, is called after each object.
+// Remove cleans up the findings, and returns errors: first children, then patched fields and the marks on owners, then
+// the operator's own objects. These stay if something before them failed, because they record where it is. Progress, if
+// not nil, is called after each object.
 func (c *Cleaner) Remove(ctx context.Context, f Findings, progress func(Found)) (failed []error) {
 	all := slices.Concat(f.Children, f.Patched, f.Objects, f.Own)
 	c.sawAll = len(f.Unseen) == 0
@@ -61,8 +61,8 @@ func (c *Cleaner) remove(ctx context.Context, f Found) error {
 	return err
 }
 
-// unmark removes the marks from the current object, once the fields that handlers have patched on it, and for it, are given back.
-// Conditions go before the finalizer, because the object may be gone with that.
+// unmark removes the marks from the present object, after it has released the fields that handlers have patched on it
+// and for it. Conditions go before the finalizer, because the object may be deleted with that.
 func (c *Cleaner) unmark(ctx context.Context, client dynamic.ResourceInterface, f Found) (err error) {
 	for range tries {
 		var o *unstructured.Unstructured

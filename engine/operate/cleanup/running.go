@@ -45,8 +45,8 @@ func (c *Cleaner) Running(ctx context.Context, now time.Time) (string, error) {
 	return c.runsElsewhere(ctx, now)
 }
 
-// holds returns the holder of a Lease, and whether the Lease is still valid. The lock of mode life is valid while it is there: the garbage
-// collector deletes it with the Pod that holds it.
+// holds returns the holder of a Lease, and whether the Lease is still valid. The lock of mode life is valid while it
+// exists: the garbage collector deletes it with the Pod that holds it.
 func holds(o *unstructured.Unstructured, now time.Time) (holder string, held bool) {
 	if pods := o.GetOwnerReferences(); len(pods) > 0 {
 		return pods[0].Name, true
@@ -58,8 +58,7 @@ func holds(o *unstructured.Unstructured, now time.Time) (holder string, held boo
 	return holder, holder != "" && err == nil && now.Before(at.Add(time.Duration(seconds)*time.Second))
 }
 
-// Stop scales the operator's Deployment to zero, and waits until none of its processes is visible any more, or ctx
-// ends.
+// Stop scales the operator's Deployment to zero, and waits until none of its processes is visible, or ctx ends.
 func (c *Cleaner) Stop(ctx context.Context) error {
 	const none = `{"spec":{"replicas":0}}`
 	_, err := c.dynamic.Resource(deployments).Namespace(c.set.Namespace).Patch(ctx, c.set.Deployment, types.MergePatchType, []byte(none), metav1.PatchOptions{FieldManager: c.op.Name})

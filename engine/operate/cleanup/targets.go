@@ -21,8 +21,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
 )
 
-// patchers returns the field managers with which the operator's handlers have patched an object, for whichever owner. An owner's
-// record does not list it where somebody has overwritten the record, or has taken the finalizer off a deleted owner.
+// patchers returns the field managers with which the operator's handlers have patched an object, for any owner. An
+// owner's inventory lacks the object if somebody has overwritten the inventory, or has removed the finalizer of a
+// deleted owner.
 func (c *Cleaner) patchers(o metav1.Object) (out []string) {
 	for _, e := range o.GetManagedFields() {
 		ours := func(op *dsl.Operator) bool { return ownership.IsTargetManager(e.Manager, op.Name) }
@@ -33,7 +34,7 @@ func (c *Cleaner) patchers(o metav1.Object) (out []string) {
 	return out
 }
 
-// keepOwners leaves out what was patched for objects that were not found, where other deployments may have such objects.
+// keepOwners drops fields for owners that were not found, if other deployments may have these owners.
 func (f *Findings) keepOwners() {
 	if len(f.Beside) == 0 && !f.Alone {
 		return
@@ -49,7 +50,7 @@ func (f *Findings) keepOwners() {
 	f.Patched = slices.DeleteFunc(f.Patched, func(one Found) bool { return len(one.managers) == 0 })
 }
 
-// yieldAll gives back the fields that were found on an object, and returns it as it is then.
+// yieldAll releases the fields that were found on an object, and returns the object after that.
 func (c *Cleaner) yieldAll(ctx context.Context, client dynamic.ResourceInterface, f Found, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for _, manager := range f.managers {
 		err := c.yieldOne(ctx, client, ownership.Target{Place: ownership.PlaceOf(o), Manager: manager}, o)
@@ -63,7 +64,8 @@ func (c *Cleaner) yieldAll(ctx context.Context, client dynamic.ResourceInterface
 	return o, nil
 }
 
-// yieldOne gives back the fields of one target, in the version in which they were applied if that is served; see [apply.AppliedIn].
+// yieldOne releases the fields of one target, in the version in which they were applied if that is served; see
+// [apply.AppliedIn].
 func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface, t ownership.Target, live *unstructured.Unstructured) error {
 	other, err := apply.AppliedIn(ctx, c.catalog, t, live)
 	if err == nil && other != nil {
@@ -87,12 +89,12 @@ func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface
 	return err
 }
 
-// giveBack gives back the fields of the objects that handlers have patched for an owner, which its record lists. It goes
-// before the record.
+// giveBack releases the fields of the patched objects that an owner's inventory lists. It must come before the removal
+// of the inventory.
 func (c *Cleaner) giveBack(ctx context.Context, owner metav1.Object) error {
 	for _, op := range c.names {
-		record, err := ownership.ParseRecord(owner.GetAnnotations()[op.ChildrenAnnotation()], owner.GetUID())
-		for _, t := range record.Targets() {
+		inventory, err := ownership.ParseInventory(owner.GetAnnotations()[op.ChildrenAnnotation()], owner.GetUID())
+		for _, t := range inventory.Targets() {
 			if err := c.yield(ctx, t); err != nil {
 				return fmt.Errorf("giving back fields of %s: %w", t.People(), err)
 			}
@@ -106,7 +108,7 @@ func (c *Cleaner) giveBack(ctx context.Context, owner metav1.Object) error {
 	return nil
 }
 
-// unread is the error about a record that cannot be read: nil if all that it may list was found without it.
+// unread returns the error for an inventory that cannot be read: nil if all its objects were found without it.
 func (c *Cleaner) unread(op *dsl.Operator, owner metav1.Object, err error) error {
 	known := c.sawAll
 	for _, r := range c.op.Resources() {
@@ -120,7 +122,7 @@ func (c *Cleaner) unread(op *dsl.Operator, owner metav1.Object, err error) error
 		"%s/patch/…/%s have set, and then annotation %s of the object", err, op.Name, owner.GetUID(), op.ChildrenAnnotation())
 }
 
-// yield gives back the fields of one object. An object that is gone has none, and so has one whose kind is not served.
+// yield releases the fields of one object. It does nothing if the object is gone, or its kind is not served.
 func (c *Cleaner) yield(ctx context.Context, t ownership.Target) error {
 	served, err := c.catalog.KindOf(ctx, t.Kind.WithVersion(""))
 	if errors.Is(err, discovery.ErrMissing) {

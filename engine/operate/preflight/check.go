@@ -24,30 +24,29 @@ import (
 )
 
 const (
-	// publishing is how long the schema of a CRD may take after the CRD is served.
+	// publishing is how long the schema of a CRD may be missing after the CRD is served.
 	publishing = 3 * time.Second
-	// lookAgain is the time between looks whether it is there.
+	// lookAgain is the interval of checks for it.
 	lookAgain = 200 * time.Millisecond
 )
 
-// Findings are what holding an operator against a cluster has brought to light.
+// Findings are the results of a check.
 type Findings struct {
-	// Faults are what does not fit the schemas.
+	// Faults are contradictions to the schemas.
 	Faults []error
-	// Outdated are what fits the CRDs of the configuration, and not those that the cluster has.
+	// Outdated are parts that fit the CRDs of the configuration, but not those of the cluster.
 	Outdated []error
-	// Doubts are what may be right all the same.
+	// Doubts are parts that may be right all the same.
 	Doubts []error
-	// Notes are what the operator cannot do in this cluster, whatever its configuration says.
+	// Notes are features that do not work in this cluster, whatever the configuration says.
 	Notes []error
-	// Warnings name what could not be looked at, such as a resource whose CRD is not there.
+	// Warnings name parts that could not be checked, such as a resource whose CRD is missing.
 	Warnings []string
 }
 
-// Check holds an operator against the cluster that config reaches: every resource, child and related
-// resource is looked for, and every expression and template checked against the schemas that are
-// served. Own has the schemas of the CRDs that the operator brings along: of their kinds, these count. It writes nothing. An error
-// means that the cluster could not be asked.
+// Check checks an operator against the cluster that config reaches. It looks up every resource, child and related
+// resource, and checks every expression and template against the served schemas. Own has the schemas of the operator's
+// own CRDs, which replace the served ones. It writes nothing. An error means that the cluster could not be asked.
 func Check(ctx context.Context, op *dsl.Operator, own dsl.Knowledge, config *rest.Config) (Findings, error) {
 	config = transport.WithDeadline(config)
 	config.QPS = -1
@@ -83,7 +82,7 @@ func Check(ctx context.Context, op *dsl.Operator, own dsl.Knowledge, config *res
 	return out, nil
 }
 
-// check checks the operator against its own schemas and those that are served, and against the latter alone.
+// check checks the operator against its own schemas and the served ones, and then against the served ones alone.
 func (f *Findings) check(op *dsl.Operator, found *served, own dsl.Knowledge, there *there) {
 	f.Faults, f.Doubts = op.CheckSchemas(op.Resources(), dsl.Knowledge{
 		OfResource: func(name dsl.ResourceName) *spec.Schema { return cmp.Or(own.OfResource(name), found.ofResource(name)) },
@@ -101,7 +100,7 @@ func (f *Findings) check(op *dsl.Operator, found *served, own dsl.Knowledge, the
 	}
 }
 
-// look finds a resource with all that goes with it.
+// look looks up a resource with its children, patched objects and related resources.
 func (s *served) look(ctx context.Context, c *discovery.Catalog, r *dsl.Resource) {
 	find := func(name dsl.ResourceName, kind schema.GroupVersionKind) { s.find(ctx, c, name, kind) }
 	find(r.Name, schema.GroupVersionKind{})
@@ -125,7 +124,7 @@ func (s *served) look(ctx context.Context, c *discovery.Catalog, r *dsl.Resource
 	}
 }
 
-// find finds a resource, or that of a kind where there is one.
+// find looks up a resource, by its kind if there is one.
 func (s *served) find(ctx context.Context, c *discovery.Catalog, name dsl.ResourceName, kind schema.GroupVersionKind) {
 	var resolved discovery.Resource
 	var err error
@@ -141,7 +140,7 @@ func (s *served) find(ctx context.Context, c *discovery.Catalog, name dsl.Resour
 	s.add(name, resolved)
 }
 
-// warn adds why something cannot be looked at.
+// warn adds a warning that something cannot be looked up.
 func (f *Findings) warn(err error) {
 	text := err.Error()
 	if errors.Is(err, discovery.ErrMissing) {
@@ -152,16 +151,16 @@ func (f *Findings) warn(err error) {
 	}
 }
 
-// served is what the API server serves of what an operator names, with its schemas.
+// served are the resources of an operator that the API server serves, with their schemas.
 type served struct {
 	names   map[dsl.ResourceName]schema.GroupVersionKind
 	kinds   []schema.GroupVersionKind
 	schemas map[schema.GroupVersionKind]*spec.Schema
-	// absent is what was looked for and is not there.
+	// absent are resources that were not found.
 	absent []absent
 }
 
-// absent is a resource, or a kind where that is not empty, that was not found, and why.
+// absent is a resource that was not found, with the error. If kind is set, it was looked for by its kind.
 type absent struct {
 	name dsl.ResourceName
 	kind schema.GroupVersionKind
@@ -170,7 +169,7 @@ type absent struct {
 
 func newServed() *served { return &served{names: map[dsl.ResourceName]schema.GroupVersionKind{}} }
 
-// add notes a resource that is served, and the name under which it was asked for.
+// add notes a served resource, and the name with which it was looked up.
 func (s *served) add(name dsl.ResourceName, r discovery.Resource) {
 	kind := r.GVR.GroupVersion().WithKind(r.Kind)
 	s.names[name] = kind
@@ -179,26 +178,25 @@ func (s *served) add(name dsl.ResourceName, r discovery.Resource) {
 	}
 }
 
-// fill reads the schemas of all that was added.
+// fill reads the schemas of all resources that were added.
 func (s *served) fill(ctx context.Context, from *discovery.Schemas) (err error) {
 	s.schemas, err = from.Of(ctx, s.kinds...)
 	return err
 }
 
-// await is fill, with a little patience for schemas that are not published yet: that of a new CRD is
-// a moment behind the CRD.
+// await is fill, and waits for schemas that are not published yet: the schema of a new CRD appears a moment after the
+// CRD. The wait is over with the first look that began after it: it ends no look, because a busy server may take longer
+// than that to answer.
 func (s *served) await(ctx context.Context, from *discovery.Schemas, own dsl.Knowledge) error {
-	err := poll.PollUntilContextTimeout(ctx, lookAgain, publishing, true, func(ctx context.Context) (bool, error) {
+	begun := time.Now()
+	return poll.PollUntilContextCancel(ctx, lookAgain, true, func(ctx context.Context) (bool, error) {
+		last := time.Since(begun) >= publishing
 		err := s.fill(ctx, from)
-		return len(s.unpublished(own)) == 0, err
+		return last || len(s.unpublished(own)) == 0, err
 	})
-	if poll.Interrupted(err) && ctx.Err() == nil {
-		return nil // the missing resource is reported
-	}
-	return err
 }
 
-// unpublished says for which kinds there is no schema, neither here nor among the operator's own.
+// unpublished returns warnings for kinds without a schema, both in the cluster and among the operator's own.
 func (s *served) unpublished(own dsl.Knowledge) (out []string) {
 	for _, kind := range s.kinds {
 		if s.schemas[kind] == nil && own.OfKind(kind) == nil {
@@ -208,7 +206,7 @@ func (s *served) unpublished(own dsl.Knowledge) (out []string) {
 	return out
 }
 
-// ofResource returns the schema of a resource, by the name that the operator has for it.
+// ofResource returns the schema of a resource, by the operator's name for it.
 func (s *served) ofResource(name dsl.ResourceName) *spec.Schema { return s.schemas[s.names[name]] }
 
 // ofKind returns the schema of a kind.

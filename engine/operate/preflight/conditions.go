@@ -6,21 +6,22 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/openapi"
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
-	"github.com/handwerk-dev/handwerk/engine/reconcile"
+	"github.com/handwerk-dev/handwerk/engine/reconcile/conditions"
 )
 
-// conditions notes which schemas do not keep the conditions that the engine itself writes. Conditions that the configuration names
-// are checked with its other parts.
+// conditions adds notes about schemas that drop conditions of the engine. Conditions in the configuration are checked
+// with its other parts.
 func (f *Findings) conditions(ctx context.Context, c *discovery.Catalog, op *dsl.Operator, own dsl.Knowledge) error {
 	for _, r := range op.Handled() {
 		if r.Cache == dsl.CacheMetadata {
-			continue // the engine does not see conditions there, and writes none
+			continue // a metadata cache shows no conditions, so the engine writes none
 		}
 		lacks, status, err := conditionsLack(ctx, c, r, own)
 		if err != nil {
@@ -42,8 +43,8 @@ func (f *Findings) conditions(ctx context.Context, c *discovery.Catalog, op *dsl
 	return nil
 }
 
-// conditionsLack returns what the schema of a resource lacks to keep conditions, and whether there is a status subresource. The text is
-// empty if the schema lacks nothing, or is not known.
+// conditionsLack returns what a schema lacks to keep conditions, and whether there is a status subresource. The text is
+// empty if it lacks nothing, or if the schema is unknown.
 func conditionsLack(ctx context.Context, c *discovery.Catalog, r *dsl.Resource, own dsl.Knowledge) (lacks string, status bool, err error) {
 	if s := own.OfResource(r.Name); s != nil {
 		return openapi.ConditionsLack(s), true, nil // each CRD of a configuration has the subresource
@@ -55,15 +56,15 @@ func conditionsLack(ctx context.Context, c *discovery.Catalog, r *dsl.Resource, 
 			return has.Conditions.Lacks, served.Status, err
 		}
 	}
-	return "", false, nil // a resource that is not there is reported elsewhere
+	return "", false, nil // a missing resource is reported elsewhere
 }
 
-// ownConditions returns the conditions that the engine writes to objects of a resource without being told. Ready needs a status
+// ownConditions returns the conditions that the engine writes to objects of a resource by itself. Ready needs a status
 // subresource.
 func ownConditions(r *dsl.Resource, status bool) string {
-	const always = reconcile.Failing + ", " + reconcile.PausedCondition
+	const always = conditions.HandlersFailing + ", " + conditions.Paused
 	if r.KeepsReady() && status {
-		return dsl.Ready + ", " + always
+		return strings.Join([]string{dsl.Ready, conditions.Reconciling, conditions.Stalled, always}, ", ")
 	}
 	return always
 }

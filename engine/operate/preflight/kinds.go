@@ -16,15 +16,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/discovery"
 )
 
-// there are the kinds that a cluster has, and those that an operator brings along. It notes the kinds that a check has
-// reported with its own place in the configuration.
+// there are the kinds of a cluster and of the operator's own CRDs. It records the kinds that a check has reported with
+// their place in the configuration.
 type there struct {
 	*kinds.List
 	kinds     []schema.GroupVersionKind
 	resources []schema.GroupVersionResource
 }
 
-// kindsOf asks for all kinds that the cluster has.
+// kindsOf reads all kinds of the cluster.
 func kindsOf(ctx context.Context, c *discovery.Catalog, op *dsl.Operator) (*there, error) {
 	kubernetes, err := builtin.Open()
 	if err != nil {
@@ -52,7 +52,7 @@ func kindsOf(ctx context.Context, c *discovery.Catalog, op *dsl.Operator) (*ther
 	return &there{List: list}, nil
 }
 
-// Kind notes what is said against a kind.
+// Kind looks up a kind, and records a failure.
 func (t *there) Kind(wanted schema.GroupVersionKind) (shape.Kind, error) {
 	known, err := t.List.Kind(wanted)
 	if err != nil {
@@ -61,7 +61,7 @@ func (t *there) Kind(wanted schema.GroupVersionKind) (shape.Kind, error) {
 	return known, err
 }
 
-// Resource notes what is said against a resource.
+// Resource looks up a resource, and records a failure.
 func (t *there) Resource(wanted schema.GroupVersionResource, watched bool) (shape.Kind, error) {
 	known, err := t.List.Resource(wanted, watched)
 	if err != nil {

@@ -24,17 +24,17 @@ import (
 )
 
 const (
-	// settling is how long a Recheck waits for more to come, once something has: CRDs come in groups.
+	// settling is how long a Recheck waits after a change for further ones: CRDs come in groups.
 	settling = 2 * time.Second
-	// mostLooks is how often it looks then: after 2, 8 and 32 seconds.
+	// mostLooks is how often it checks after a change: after 2, 8 and 32 seconds.
 	mostLooks = 3
 )
 
-// Recheck holds an operator's expressions against the schemas of the cluster while the operator runs: when a
-// resource begins to be served or to be worked on, and when a CRD changes. It shows and logs what does not fit, and stops
-// no process: an expression that cannot be evaluated fails by itself.
+// Recheck checks an operator's expressions against the schemas of the cluster while the operator runs: when a resource
+// begins to be served or handled, and when a CRD changes. It shows and logs contradictions, and stops no process: an
+// expression that cannot be evaluated fails by itself.
 //
-// Where there are no expressions it asks nothing.
+// Without expressions it sends no requests.
 type Recheck struct {
 	operator Operator
 	indexes  []*dsl.IndexSpec
@@ -42,18 +42,17 @@ type Recheck struct {
 	served   iter.Seq2[dsl.ResourceName, discovery.Resource]
 	log      logr.Logger
 	wake     chan struct{}
-	// again: a CRD has changed, so that the same kinds may have other schemas.
+	// again: a CRD has changed, so the same kinds may have other schemas.
 	again atomic.Bool
 
-	// schemas are kept from one look to the next, as long as there are more to come; nil otherwise,
-	// because they are large. looked is what was served at the last one, checked what was held against it. Only
-	// Run's goroutine uses them.
+	// schemas are kept from check to check while more checks follow; nil otherwise, because they are large. looked are
+	// the kinds of the last check, and checked the resources and indexes. Only Run's goroutine uses them.
 	schemas *discovery.Schemas
 	looked  []schema.GroupVersionKind
 	checked []checkable
 
 	mu       sync.Mutex
-	findings map[checkable][]string // what does not fit; another declaration of a resource has nothing to do with it
+	findings map[checkable][]string // the contradictions; another declaration of a resource has its own
 }
 
 // checkable is a resource or an index.
@@ -67,9 +66,8 @@ type Operator interface {
 	Resources() []*dsl.Resource
 }
 
-// NewRecheck returns a Recheck of an operator's indexes and of those of its resources that are worked on at the moment, which looks at
-// nothing before Run does. The catalog gives it the schemas. Served yields what the API server serves of the
-// resources that expressions speak of, each with the name that the operator has for it.
+// NewRecheck returns a Recheck of an operator's indexes and present resources. Nothing runs before Run. The catalog
+// reads schemas. Served yields the served resources that expressions name, with the operator's names for them.
 func NewRecheck(
 	operator Operator, indexes []*dsl.IndexSpec, c *discovery.Catalog, served iter.Seq2[dsl.ResourceName, discovery.Resource], log logr.Logger,
 ) *Recheck {
@@ -92,7 +90,7 @@ func (c *Recheck) specs(yield func(checkable) bool) {
 	}
 }
 
-// named says of what in the log, and under which name in the checks, something does not fit.
+// named returns the key for the log, and the name for the checks.
 func named(spec checkable) (what, name string) {
 	switch spec := spec.(type) {
 	case *dsl.IndexSpec:
@@ -103,7 +101,7 @@ func named(spec checkable) (what, name string) {
 	return "", ""
 }
 
-// Wake has the Recheck look soon whether something else is served or worked on than before. It never blocks.
+// Wake starts a check soon, if served or handled resources have changed. It never blocks.
 func (c *Recheck) Wake() {
 	select {
 	case c.wake <- struct{}{}:
@@ -111,14 +109,14 @@ func (c *Recheck) Wake() {
 	}
 }
 
-// CRDChanged has the Recheck look soon, whatever is served: a CRD has come, changed or gone. It never blocks.
+// CRDChanged starts a check soon, because a CRD was added, changed or deleted. It never blocks.
 func (c *Recheck) CRDChanged() {
 	c.again.Store(true)
 	c.Wake()
 }
 
-// Run looks whenever there was reason to, until ctx ends. Schemas are published a moment after a
-// CRD has changed, no event reports it: so it looks a few times, ever later.
+// Run checks after each wake-up, until ctx ends. Schemas are published a moment after a CRD has changed, without an
+// event. So it repeats the check a few times, at growing intervals.
 func (c *Recheck) Run(ctx context.Context) {
 	timer := time.NewTimer(settling)
 	timer.Stop()
@@ -136,13 +134,13 @@ func (c *Recheck) Run(ctx context.Context) {
 			if looks++; looked && looks < mostLooks {
 				timer.Reset(settling << (2 * looks))
 			} else {
-				c.schemas = nil // they are large, and the next CRD may be long in coming
+				c.schemas = nil // they are large, and the next change may be far off
 			}
 		}
 	}
 }
 
-// look checks every resource if something has changed, or anyhow. It reports whether it could.
+// look checks every resource if something has changed, or anyhow. It returns whether it has checked.
 func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
 	specs, found := slices.Collect(c.specs), newServed()
 	c.keep(specs)
@@ -162,7 +160,7 @@ func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
 		c.schemas = c.catalog.Schemas()
 	}
 	if err := found.fill(ctx, c.schemas); err != nil {
-		// Schemas are a help, not a need: what cannot be read is not held against anything.
+		// Schemas are a help, not a need: without them nothing is reported.
 		c.log.V(1).Info("expressions are not checked against the cluster's schemas", "reason", err.Error())
 		c.looked, c.checked = nil, nil
 		return false
@@ -175,14 +173,14 @@ func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
 	return true
 }
 
-// keep drops what was found of resources that are not worked on any more.
+// keep drops the findings of resources that the operator no longer handles.
 func (c *Recheck) keep(specs []checkable) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.findings, func(spec checkable, _ []string) bool { return !slices.Contains(specs, spec) })
 }
 
-// found notes what does not fit of a resource, and logs it when it is news.
+// found records the contradictions of a resource or index, and logs new ones.
 func (c *Recheck) found(spec checkable, faults []error) {
 	var texts []string
 	for _, fault := range faults {
@@ -204,8 +202,8 @@ func (c *Recheck) found(spec checkable, faults []error) {
 	}
 }
 
-// Checks are what does not fit, a warning for each such resource and index, named
-// "expressions/" with the resource, or "expressions/index/" with the index.
+// Checks returns a warning for each resource and index with contradictions. Its name is "expressions/" with the
+// resource, or "expressions/index/" with the index.
 func (c *Recheck) Checks() (out []ops.Check) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status has the answer of an operator that is asked how it is. It is pure.
+// Package status has the answer of an operator to the question how it is. It is pure.
 package status
 
 import (
@@ -15,18 +15,18 @@ type Status struct {
 	// At is the moment, by the clock of the process.
 	At       time.Time `json:"at"`
 	Operator string    `json:"operator"`
-	// Version is that of the program, and Process the identity of the process in the leader's lock.
+	// Version is the version of the program. Process is the identity of the process in the leader's lock.
 	Version string    `json:"version,omitempty"`
 	Process string    `json:"process"`
 	Started time.Time `json:"started"`
 	State   State     `json:"state"`
-	// Configuration is what the operator was made from.
+	// Configuration is the source of the operator.
 	Configuration Configuration `json:"configuration"`
 	Leader        Leader        `json:"leader"`
-	// Pauses are those of the operator and of namespaces. Paused objects have that standing.
+	// Pauses are the pauses of the operator and of namespaces. Paused objects are counted by their standing.
 	Pauses    []pause.Pause `json:"pauses,omitempty"`
 	Resources []Resource    `json:"resources"`
-	// Degraded are the checks of /readyz that are not ok, but for those of single objects.
+	// Degraded are the checks of /readyz that are not ok, without those of single objects.
 	Degraded []Check `json:"degraded,omitempty"`
 }
 
@@ -41,9 +41,10 @@ const (
 	Stopping   State = "stopping"
 )
 
-// Configuration is what an operator was made from.
+// Configuration is the source of an operator.
 type Configuration struct {
-	// Files have been read, and Digest is the digest of their texts. Both are empty for an operator in Go alone.
+	// Files are the files that were read. Digest is the digest of their texts. Both are empty for an operator written in
+	// Go.
 	Files  []string  `json:"files,omitempty"`
 	Digest string    `json:"digest,omitempty"`
 	Loaded time.Time `json:"loaded"`
@@ -51,10 +52,10 @@ type Configuration struct {
 
 // Leader says who leads.
 type Leader struct {
-	// Mode is none, lease or life, and Lock has the namespace and the name of the lock; it is empty in mode none.
+	// Mode is none, lease or life. Lock has the namespace and the name of the lock, empty in mode none.
 	Mode string `json:"mode"`
 	Lock string `json:"lock,omitempty"`
-	// Leads is true if this process leads, and Since is when it began.
+	// Leads is true if this process leads. Since is when it began.
 	Leads bool       `json:"leads"`
 	Since *time.Time `json:"since,omitempty"`
 	// Holder is the process that leads, as far as this one knows.
@@ -63,29 +64,29 @@ type Leader struct {
 
 // Resource is a resource that an operator handles.
 type Resource struct {
-	// Feed brings in its objects, and Feeds those of its children and related objects.
+	// Feed is the source of its objects. Feeds are the sources of its children and related objects.
 	Feed
 	Feeds []Feed `json:"feeds,omitempty"`
 	Queue Queue  `json:"queue"`
 	// Standing counts the handled objects by their standing: ready, waiting, failing, held or paused.
 	Standing map[string]int `json:"standing"`
-	// NotReady names some of those that are not ready, the oldest of each standing first.
+	// NotReady names some objects that are not ready, the oldest of each standing first.
 	NotReady []Object `json:"notReady,omitempty"`
-	// Parked is the number of objects that wait for the cache, and Looping of those that the breaker holds.
+	// Parked is the number of objects that wait for the cache. Looping is the number of objects that the breaker holds.
 	Parked  int       `json:"parked,omitempty"`
 	Looping int       `json:"looping,omitempty"`
 	Daemons []Daemons `json:"daemons,omitempty"`
 	States  []InState `json:"states,omitempty"`
 }
 
-// Feed is what brings in the objects of a resource.
+// Feed describes a source of objects.
 type Feed struct {
 	// Name is the resource, or child/ or related/ and a name as in /readyz.
 	Name string `json:"name"`
 	// State is running, starting, not served, forbidden or faulty. Message says why.
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
-	// Objects is how many the cache has, and Bytes what it holds of them. Feeds of one resource share both.
+	// Objects is the number of objects in the cache, and Bytes their size. Sources of one resource share both.
 	Objects int `json:"objects"`
 	Bytes   int `json:"bytes"`
 	// LastEvent is when the last event or bookmark came.
@@ -98,15 +99,15 @@ type Queue struct {
 	// Working is the number of workers that have an object, and Longest is when the first of them took it.
 	Working int        `json:"working"`
 	Longest *time.Time `json:"longest,omitempty"`
-	// Waiting is the number of objects that wait for a worker, by the class of what came up for them, and Oldest is when the
-	// first of them came.
+	// Waiting is the number of objects that wait for a worker, by queue class. Oldest is when the first of them was
+	// queued.
 	Waiting map[string]int `json:"waiting,omitempty"`
 	Oldest  *time.Time     `json:"oldest,omitempty"`
-	// Later is the number of objects that come later, as for a retry or a timer.
+	// Later is the number of objects that are due later, for example for a retry or a timer.
 	Later int `json:"later"`
 }
 
-// Object is one that is not ready.
+// Object is an object that is not ready.
 type Object struct {
 	// Name has the namespace, too.
 	Name     string    `json:"name"`
@@ -120,7 +121,7 @@ type Object struct {
 type Daemons struct {
 	Handler string `json:"handler"`
 	Running int    `json:"running"`
-	// Late were to stop, and still run when their time is over.
+	// Late is the number of daemons that still run after their time to stop.
 	Late int `json:"late,omitempty"`
 }
 

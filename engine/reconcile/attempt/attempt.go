@@ -22,13 +22,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// errTimeout is wrapped by the errors of handlers that did not return in time: the timeout of the attempt, or that of all
-// attempts.
+// errTimeout is wrapped by the error of a handler that exceeds its timeout, or the deadline of all attempts.
 var errTimeout = errors.New("the timeout passed")
 
-// Run runs code of a handler, its function or what goes around that, at most as long as its timeout and until the end of its time
-// (zero for none), in a span: that begins with the code's context, and ends before Run returns, so nothing that was left behind does
-// anything later. The error is permanent where what the handler wants is wrong.
+// Run runs the code of a handler, with its timeout and at most until end (zero for none). The span begins with the
+// code's context and ends before Run returns, so that goroutines of the handler cannot write later. If the handler's
+// patch is wrong, the error is permanent.
 func Run(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request, end time.Time, span *transport.Span) error {
 	ctx, expire := limited(ctx, h, end)
 	defer expire()
@@ -37,14 +36,14 @@ func Run(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Reques
 	return call(ctx, h, code, request)
 }
 
-// Part runs code of a sub-handler within an attempt of its handler, as Run does.
+// Part runs the code of a sub-handler, within the span of its handler.
 func Part(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request, end time.Time) error {
 	ctx, cancel := limited(ctx, h, end)
 	defer cancel()
 	return call(ctx, h, code, request)
 }
 
-// call calls code of a handler in its time.
+// call calls the code, and turns a panic, a timeout and a wrong patch into errors.
 func call(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request) (err error) {
 	if broke := guard.Call("handler", func() { err = code(ctx, request) }); broke != nil {
 		if stack := guard.Stack(broke); stack != nil {
@@ -67,7 +66,8 @@ func call(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Reque
 	return err
 }
 
-// limited returns a context that ends with the time of an attempt, or of all attempts. Its cause says which.
+// limited returns a context that ends with the timeout of an attempt or the deadline of all attempts. Its cause says
+// which.
 func limited(ctx context.Context, h *dsl.Handler, end time.Time) (context.Context, context.CancelFunc) {
 	late := time.Now().Add(h.Timeout)
 	switch {
@@ -79,8 +79,8 @@ func limited(ctx context.Context, h *dsl.Handler, end time.Time) (context.Contex
 	return ctx, func() {}
 }
 
-// timeout is why the context of an attempt has ended, with the time that it had, or all attempts. Requests that are made with the
-// context fail with it, and who asks their errors asks for those of contexts.
+// timeout is the cause of the end of an attempt's context. Requests with the context fail with it, and callers compare
+// their errors with context errors.
 type timeout struct {
 	time time.Duration
 	all  bool
@@ -94,15 +94,15 @@ func (t timeout) Error() string {
 	return fmt.Sprintf("%v (%v)", errTimeout, t.time)
 }
 
-// Is says what it is to those who know contexts, and to us.
+// Is makes the error match context.DeadlineExceeded, and errTimeout.
 func (t timeout) Is(target error) bool {
 	return target == errTimeout || target == context.DeadlineExceeded
 }
 
-// Timeout makes it a timeout for net/http.
+// Timeout implements net.Error's method.
 func (t timeout) Timeout() bool { return true }
 
-// wrongPatch returns what is wrong with what a handler wants, for which it fails for good.
+// wrongPatch returns the error in a handler's patch, for which the handler fails for good.
 func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {
 	if h.ResourceWide && !p.Empty() {
 		return errors.New("it changes its object, but runs without one: change objects with the client")
@@ -110,7 +110,7 @@ func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {
 	return p.Err()
 }
 
-// Ask asks a handler's filter.
+// Ask evaluates a handler's filter.
 func Ask(when dsl.Predicate, about *dsl.Subject) (holds bool, err error) {
 	if broke := guard.Call("filter", func() { holds, err = when(about) }); broke != nil {
 		return false, broke
@@ -118,8 +118,7 @@ func Ask(when dsl.Predicate, about *dsl.Subject) (holds bool, err error) {
 	return holds, err
 }
 
-// Delay works out how long the first run of a handler waits, never less than zero. About is what it is asked about, if it
-// is asked.
+// Delay computes the initial delay of a handler, at least zero. About returns the subject for a computed delay.
 func Delay(d *dsl.Delay, about func() *dsl.Subject) (out time.Duration) {
 	if d.From == nil {
 		return d.Fixed
@@ -132,7 +131,7 @@ func Delay(d *dsl.Delay, about func() *dsl.Subject) (out time.Duration) {
 	return max(out, 0)
 }
 
-// Limit computes how long something may last.
+// Limit computes how long an object may stay in a state.
 func Limit(limit func(*dsl.Subject) (time.Duration, error), about *dsl.Subject) (out time.Duration, err error) {
 	if broke := guard.Call("function", func() { out, err = limit(about) }); broke != nil {
 		return 0, broke
@@ -140,7 +139,7 @@ func Limit(limit func(*dsl.Subject) (time.Duration, error), about *dsl.Subject) 
 	return out, err
 }
 
-// Moment computes the time at which a handler is to run.
+// Moment computes the time at which a handler runs.
 func Moment(at func(*dsl.Subject) (time.Time, error), about *dsl.Subject) (out time.Time, err error) {
 	if broke := guard.Call("function", func() { out, err = at(about) }); broke != nil {
 		err = broke
@@ -151,8 +150,7 @@ func Moment(at func(*dsl.Subject) (time.Time, error), about *dsl.Subject) (out t
 	return out, nil
 }
 
-// Waits reports whether an attempt came to its end with the handler waiting for what others do, and for how long at
-// most.
+// Waits reports whether the attempt ended because the handler waits for other objects, and its longest wait.
 func Waits(err error) (most time.Duration, ok bool) {
 	if err == nil || Void(err) || dsl.IsPermanent(err) {
 		return 0, false
@@ -160,8 +158,8 @@ func Waits(err error) (most time.Duration, ok bool) {
 	return dsl.IsWaiting(err)
 }
 
-// Contained returns the error of an action that overran or panicked within an attempt that goes on: what it wanted does not
-// count, what others in the attempt want does.
+// Contained returns the error of an action that timed out or panicked within an attempt that goes on. The action's
+// changes are dropped, and others in the attempt are kept.
 func Contained(err error) error { return contained{err} }
 
 type contained struct{ error }
@@ -169,14 +167,14 @@ type contained struct{ error }
 // Unwrap returns the action's error.
 func (c contained) Unwrap() error { return c.error }
 
-// Void reports whether what the handler wanted does not count: its time was over, or it broke off.
+// Void reports whether the handler's changes are dropped, because it timed out or panicked.
 func Void(err error) bool {
 	_, within := errors.AsType[contained](err)
 	return !within && (errors.Is(err, errTimeout) || errors.Is(err, guard.ErrBroke))
 }
 
-// Laid returns the error of an attempt, given what is wrong with its patch. Who waits, or came to an end without an error, has failed
-// then. A patch that is wrong for good counts more than another error: the handler writes it again.
+// Laid returns the error of an attempt whose patch may be wrong. A wrong patch replaces success and waiting. If it is
+// wrong for good, it also replaces another error, because the handler would write it again.
 func Laid(err, wrong error) error {
 	if _, waits := Waits(err); wrong != nil && (err == nil || waits || dsl.IsPermanent(wrong)) {
 		return wrong
@@ -184,8 +182,8 @@ func Laid(err, wrong error) error {
 	return err
 }
 
-// Home returns the namespace that an object is in, or the object's own name if it is a Namespace. It is empty for other cluster-wide
-// objects, and for nil.
+// Home returns the object's namespace, or the name of a Namespace. It is empty for other cluster-scoped objects, and for
+// nil.
 func Home(o *unstructured.Unstructured) string {
 	if o == nil {
 		return ""
@@ -196,9 +194,9 @@ func Home(o *unstructured.Unstructured) string {
 	return o.GetNamespace()
 }
 
-// Note returns the record of a handler after an attempt that came to an error, nil for none. Unreached reports whether an error
-// says no more than that the server is away. Namespace is that of the handler's object, empty for none: what is refused because it
-// is being deleted is not tried again.
+// Note returns the record of a handler after an attempt with an error, nil for none. Unreached reports whether the error
+// only says that the server is away. If the server rejects requests because the given namespace is being deleted, the
+// handler is not tried again.
 func Note(h *dsl.Handler, r progress.Record, err error, now time.Time, namespace string, unreached func(error) bool) progress.Record {
 	most, waits := Waits(err)
 	switch {
@@ -214,7 +212,7 @@ func Note(h *dsl.Handler, r progress.Record, err error, now time.Time, namespace
 	return r.Fail(h, err, now)
 }
 
-// Outcome names how an attempt ended, for metrics. Done: the handler is through; failed: for good.
+// Outcome returns the outcome of an attempt for metrics. Done: the handler is through; failed: for good.
 func Outcome(err error, done, failed bool) ops.Outcome {
 	switch {
 	case err == nil:
@@ -234,7 +232,7 @@ func Outcome(err error, done, failed bool) ops.Outcome {
 	return ops.Retry
 }
 
-// Recall gives a subject what its handler handled last, and how that differs from what it sees now; nothing where old
+// Recall adds the state that a handler handled last, and the difference to the present one, to a subject; nothing if old
 // is nil.
 func Recall(of *dsl.Subject, r progress.Handler, old map[string]any, now *progress.Look) {
 	if old == nil {

@@ -17,32 +17,32 @@ import (
 )
 
 const (
-	// headMost is how much a short line has of its text, textMost how much of it is kept for a summary, in bytes.
+	// headMost is how much of its text a short line has, in bytes. textMost is how much of it a summary has.
 	headMost = 60
 	textMost = 2000
 	// namesMost is how many objects a summary names.
 	namesMost = 20
 )
 
-// subHandlers is how the name of a handler ends that stands for its sub-handlers.
+// subHandlers ends the name that stands for all sub-handlers of a handler.
 const subHandlers = "/*"
 
-// Failure is what the log says of a handler, or of a reconcile, that has failed for an object.
+// Failure is a failure of a handler, or of a reconcile, for the log.
 type Failure struct {
-	// Log names the object and the handler in its lines.
+	// Log adds the object and the handler to its lines.
 	Log logr.Logger
-	// Key is the object's, empty where there is none. Handler is empty for a reconcile, and a sub-handler's begins with that of its
-	// handler and a slash.
+	// Key is the object's, empty for none. Handler is empty for a reconcile. The name of a sub-handler begins with its
+	// handler's name and a slash.
 	Key     cache.ObjectName
 	Handler string
 	Err     error
-	// Line is that of a failure that is tried again. Final is the line where it is not, empty where it is.
+	// Line is the message if there will be a retry. Final is the message if there is none; otherwise empty.
 	Line, Final string
 	// Grave: the line is an error. Otherwise it is a warning, unless it is final.
 	Grave bool
 	// Known: the object has failed with the text before.
 	Known bool
-	// Due is when it is tried again, zero where that is not known.
+	// Due is the time of the retry, zero if unknown.
 	Due time.Time
 	// Values are more values of the line.
 	Values []any
@@ -56,13 +56,14 @@ type speaker struct {
 
 func (f Failure) speaker() speaker { return speaker{f.Key, f.Handler} }
 
-// topic is a text of a handler, by the line of a failure with it that is tried again.
+// topic is a text with which a handler fails, together with the message.
 type topic struct {
 	handler, line string
 	text          [sha256.Size]byte
 }
 
-// topic is what the failure has in common with those of other objects. Sub-handlers of one handler are taken together.
+// topic returns the part of a failure that other objects' failures may share: the text without names. Sub-handlers of
+// one handler share one.
 func (f Failure) topic() topic {
 	handler, sub, is := strings.Cut(f.Handler, "/")
 	names := []string{f.Key.Name, f.Key.Namespace}
@@ -70,7 +71,7 @@ func (f Failure) topic() topic {
 		handler += subHandlers
 		names = append(names, strings.Split(sub, "/")...)
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return len(b) - len(a) }) // the one may be within the other
+	slices.SortStableFunc(names, func(a, b string) int { return len(b) - len(a) }) // one name may be part of another
 	text := f.Err.Error()
 	for _, name := range names {
 		text = logmark.Unnamed(text, name)
@@ -81,7 +82,7 @@ func (f Failure) topic() topic {
 // whole writes the line with the whole text.
 func (f Failure) whole() { f.write(f.Err) }
 
-// short writes the line with the beginning of its text, and with where the whole text is.
+// short writes the line with the beginning of its text, and names the object whose line has the whole text.
 func (f Failure) short(full speaker) {
 	same := full.key.String()
 	if full.handler != f.Handler {
@@ -90,7 +91,7 @@ func (f Failure) short(full speaker) {
 	f.write(errors.New(shortened(f.Err.Error(), headMost)), "sameAs", same)
 }
 
-// LogVerbose writes the line for those who want to see each failure.
+// LogVerbose writes the line at level 1.
 func (f Failure) LogVerbose() {
 	if log := f.Log.V(1); log.Enabled() {
 		log.Info(f.Line, append([]any{"error", f.Err.Error()}, f.Values...)...)
@@ -113,13 +114,13 @@ func (f Failure) write(text error, more ...any) {
 type window struct {
 	number int
 	began  time.Time
-	// text is that of an object that fails still, as far as one has failed since another one was mended. Speaker is that object.
+	// text is the text of an object that still fails, if there is one. speaker is that object.
 	text    string
 	speaker speaker
-	// named are objects that fail still.
+	// named are objects that still fail.
 	named []named
-	// objects counts objects that fail still, or sub-handlers of them, and failed all failures. Quiet: some of these had no line.
-	// Grave: some are errors.
+	// objects counts objects, or their sub-handlers, that still fail. failed counts failures. quiet: some had no line.
+	// grave: some are errors.
 	objects, failed int
 	quiet, grave    bool
 }
@@ -130,7 +131,7 @@ type named struct {
 	speaker
 }
 
-// add counts a failure. First: it is the first one of its voice.
+// add counts a failure. First: its voice has no failure in this window yet.
 func (w *window) add(f Failure, v *Voice, first bool) {
 	if w.text == "" || !slices.ContainsFunc(w.named, func(n named) bool { return n.speaker == w.speaker }) {
 		w.text, w.speaker = shortened(f.Err.Error(), textMost), f.speaker()
@@ -146,13 +147,13 @@ func (w *window) add(f Failure, v *Voice, first bool) {
 	}
 }
 
-// remove takes back what was counted of a voice that does not fail any more.
+// remove removes a voice that no longer fails from the counts.
 func (w *window) remove(v *Voice) {
 	w.objects--
 	w.named = slices.DeleteFunc(w.named, func(n named) bool { return n.voice == v })
 }
 
-// summary writes what has become of a text.
+// summary writes the summary of a text.
 func (w *window) summary(log logr.Logger, of topic, now time.Time) {
 	const line = "objects still fail"
 	var names []string
@@ -174,7 +175,7 @@ func (w *window) summary(log logr.Logger, of topic, now time.Time) {
 	log.Info(line, append([]any{logmark.Warning, true, "error", w.text}, values...)...)
 }
 
-// shortened returns a text that has so many bytes at most, but for a mark where something is left out.
+// shortened returns at most so many bytes of a text, and a mark if bytes are left out.
 func shortened(text string, most int) string {
 	if len(text) <= most {
 		return text

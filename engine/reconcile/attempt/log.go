@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
-// About is what lines of the log are about: an object, unless the key is empty, and an attempt of a handler, unless that is.
+// About is the subject of log lines: an object, unless the key is empty, and an attempt, unless the handler is empty.
 type About struct {
 	Key     cache.ObjectName
 	Handler string
@@ -19,7 +19,7 @@ type About struct {
 	Attempt int
 }
 
-// Log returns a log whose lines say so.
+// Log returns a log whose lines have the subject.
 func (a About) Log(log logr.Logger) logr.Logger { return logmark.Later(log, a.values) }
 
 func (a About) values() (out []any) {

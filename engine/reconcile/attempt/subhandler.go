@@ -19,42 +19,41 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// Errors recognises errors of an outage, and others that the log names once for all handlers.
+// Errors recognises errors of an outage, and others that the log reports once for all handlers.
 type Errors interface {
 	// Logged reports whether one line of the log stands for all errors of this kind.
 	Logged(err error) bool
-	// Covered reports whether an error comes from an outage of the API server that the log names, and Unreached whether an attempt
-	// ended so because of such an outage.
+	// Covered reports whether an error comes from an outage of the API server that the log has. Unreached reports
+	// whether an attempt failed for that reason alone.
 	Covered(err error) bool
 	Unreached(err error) bool
 }
 
-// SubhandlerSettings are what sub-handlers of one resource need. All are required.
+// SubhandlerSettings are the settings for the sub-handlers of one resource. All are required.
 type SubhandlerSettings struct {
 	// Resource is the resource's name, for metrics.
 	Resource string
 	Metrics  *ops.Metrics
 	Errors   Errors
-	// Texts are those with which objects fail.
+	// Texts bounds the log of errors that many objects share.
 	Texts *Texts
 }
 
-// Subhandlers is one attempt of a handler with its sub-handlers.
+// Subhandlers runs one attempt of a handler with its sub-handlers.
 type Subhandlers struct {
 	*SubhandlerSettings
 	// Troubles are the logged failures of the object's handlers.
 	Troubles *Troubles
-	// Known is how far the sub-handlers had come; after the handler has run, how far they have.
+	// Known has the records of the sub-handlers, before and then after the attempt.
 	Known *progress.Parts
-	// Sound: the handler's code has returned in time, so what its request wants counts, whatever becomes of the attempt. What
-	// broke off after that is not in it.
+	// Sound: the handler's own code has returned in time, so its changes are kept even if a sub-handler fails.
 	Sound bool
-	// Failed is the error of one that failed in this attempt, nil for none. One that the server refused, for lack of a right or by
-	// a policy, counts more than others.
+	// Failed is the error of a sub-handler that failed in this attempt, nil for none. An error for a missing right or by
+	// a policy wins.
 	Failed error
 }
 
-// Around returns code that runs the sub-handlers of a handler, too, when the handler's own has returned without an error.
+// Around returns code that runs a handler, and then its sub-handlers if it succeeds.
 func (a *Subhandlers) Around(code dsl.Func) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		r.Parts = &dsl.Parts{}
@@ -70,8 +69,8 @@ func (a *Subhandlers) Around(code dsl.Func) dsl.Func {
 	}
 }
 
-// all runs those that are due of the sub-handlers that a request has declared. The error says for which of them the handler
-// waits, or which have failed for good.
+// all runs the due sub-handlers of a request. The error says which sub-handlers the handler waits for, or which have
+// failed for good.
 func (a *Subhandlers) all(ctx context.Context, r *dsl.Request) error {
 	all, wrong := r.Parts.Declared()
 	if wrong != nil {
@@ -117,7 +116,8 @@ func (a *Subhandlers) all(ctx context.Context, r *dsl.Request) error {
 // errEnded is the error of a handler whose sub-handlers have failed for good because the namespace is being deleted.
 var errEnded = errors.New("the namespace is being deleted")
 
-// failedParts says which sub-handlers have failed for good. Ended: all of them because the namespace is being deleted.
+// failedParts lists the sub-handlers that have failed for good. Ended: all failed because the namespace is being
+// deleted.
 type failedParts struct {
 	said  string
 	ended bool
@@ -129,8 +129,8 @@ func (e *failedParts) Error() string { return "sub-handlers failed for good: " +
 // Is reports whether the namespace is being deleted. [Note] asks for that by errors.Is.
 func (e *failedParts) Is(target error) bool { return e.ended && target == errEnded }
 
-// finally runs what a handler does in the end. What that wants counts when it has come to its end in time; what sub-handlers
-// wanted, and that they are through, does whatever becomes of it.
+// finally runs the handler's final function. Its changes are kept if it returns in time; the sub-handlers' changes are
+// kept in any case.
 func finally(ctx context.Context, then dsl.Func, r *dsl.Request) error {
 	own := *r
 	own.Patch = dsl.NewPatch()
@@ -141,7 +141,7 @@ func finally(ctx context.Context, then dsl.Func, r *dsl.Request) error {
 	return err
 }
 
-// one runs a sub-handler when it is due, and returns its record; an empty one where it does not see the object.
+// one runs a sub-handler if it is due, and returns its record. The record is empty if the filters exclude the object.
 func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, record progress.Record) progress.Record {
 	if record.Done || record.Waits(time.Now()) > 0 {
 		return record
@@ -177,12 +177,12 @@ func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Reque
 		a.Failed = inner.Failed
 	}
 	if ctx.Err() != nil && err != nil {
-		return record // its parent's time is over, or that of the process, and not its own
+		return record // the time of the parent or of the process is over, not its own
 	}
 	return a.note(h, r, record, err, time.Since(start))
 }
 
-// note returns the record of a sub-handler after an attempt, and says what came of that.
+// note returns the record of a sub-handler after an attempt, and reports the attempt.
 func (a *Subhandlers) note(h *dsl.Handler, r *dsl.Request, before progress.Record, err error, took time.Duration) progress.Record {
 	after := Note(h, before, err, time.Now(), Home(r.Object), a.Errors.Unreached)
 	parent, _, _ := strings.Cut(r.Handler, "/")
@@ -202,7 +202,7 @@ func (a *Subhandlers) note(h *dsl.Handler, r *dsl.Request, before progress.Recor
 	return after
 }
 
-// unanswered returns the record of a sub-handler whose filter could not be asked, and says so once for each text.
+// unanswered returns the record of a sub-handler whose filter failed. It logs the failure once for each text.
 func (a *Subhandlers) unanswered(h *dsl.Handler, r *dsl.Request, before progress.Record, err error) progress.Record {
 	after := before.Unanswered(h, err, time.Now())
 	said := before.Unasked > 0 && before.Message == after.Message
@@ -213,7 +213,7 @@ func (a *Subhandlers) unanswered(h *dsl.Handler, r *dsl.Request, before progress
 	return after
 }
 
-// complain says in the log that a sub-handler has failed. Known: it has failed so before.
+// complain logs that a sub-handler has failed. Known: it has failed with the same text before.
 func (a *Subhandlers) complain(r *dsl.Request, err error, known bool, before, after progress.Record) {
 	f := Failure{Log: r.Log, Handler: r.Handler, Err: err, Known: known}
 	if r.Object != nil {
@@ -222,7 +222,7 @@ func (a *Subhandlers) complain(r *dsl.Request, err error, known bool, before, af
 	a.Troubles.Complain(a.Texts, Attempt{Failure: f, Before: before, After: after, Covered: a.Errors.Logged(err)})
 }
 
-// asked asks the filters of a sub-handler.
+// asked evaluates the filters of a sub-handler.
 func asked(h *dsl.Handler, r *dsl.Request) (bool, error) {
 	if !filter.Chooses(h, r.Object) || !touched(h, r) {
 		return false, nil
@@ -237,8 +237,8 @@ func asked(h *dsl.Handler, r *dsl.Request) (bool, error) {
 	return sees, nil
 }
 
-// touched reports whether one of the fields of a sub-handler has changed, or is there where it is not known what was. The
-// request has no more than the changes of these fields then.
+// touched reports whether one of the sub-handler's fields has changed, or exists if the changes are unknown. It limits
+// the request's changes to these fields.
 func touched(h *dsl.Handler, r *dsl.Request) bool {
 	if len(h.Fields) == 0 {
 		return true
@@ -256,7 +256,7 @@ func touched(h *dsl.Handler, r *dsl.Request) bool {
 	return there
 }
 
-// request is what a sub-handler gets.
+// request returns the request of a sub-handler.
 func request(h *dsl.Handler, parent *dsl.Request, record progress.Record) *dsl.Request {
 	r := *parent
 	r.Handler, r.Object, r.Patch, r.Parts = parent.Handler+"/"+h.ID, parent.CopyObject(), dsl.NewPatch(), &dsl.Parts{}

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// textsMost bounds the texts that are known of one resource. A failure with another text is logged in full.
+	// textsMost bounds the texts that are remembered for one resource. A failure with another text is logged in full.
 	textsMost = 100
-	// textKept is for how long a text is known at least.
+	// textKept is for how long a text is remembered at least.
 	textKept = 10 * time.Minute
 	// sumFirst is when the first summary of a text comes. The pauses between summaries double up to sumPauseMost.
 	sumFirst     = time.Minute
@@ -23,10 +23,12 @@ const (
 	sumSoonest = time.Second
 )
 
-// Texts makes the log say each text with which objects of a resource fail once in full, and count it then. The line of another
-// object that fails with it is short and names the first. An object that goes on failing with it has no line: summaries count
-// such failures. Texts of one handler are the same where they differ in the names of their objects alone. All this is
-// so within a term of leadership; outside of one, and beyond textsMost, each failure has its line.
+// Texts bounds the log of failures that many objects share. The first object that fails with a text has the whole text
+// in its line. Other objects have a short line that names the first. Repeated failures have no line; summaries count
+// them.
+//
+// Texts of one handler are the same if they differ only in the names of their objects. Outside of a term of leadership,
+// and beyond textsMost, each failure has its line.
 type Texts struct {
 	log logr.Logger
 
@@ -34,46 +36,46 @@ type Texts struct {
 	mu sync.Mutex
 	// known is nil outside of a term.
 	known map[topic]*text
-	// timer checks for summaries, at checkAt; it is nil where none will be due.
+	// timer checks for summaries at checkAt; nil if none will be due.
 	timer   *time.Timer
 	checkAt time.Time
 }
 
-// text is what is known of a topic.
+// text is the state of a topic.
 type text struct {
 	in    *Texts
 	topic topic
-	// full failed last with a line that has the whole text, at a time.
+	// full is the object that failed last with the whole text in its line, at a time.
 	full speaker
 	at   time.Time
 	// failing counts the voices that fail with it.
 	failing int
 	// until is when the text may be forgotten unless somebody fails with it before.
 	until time.Time
-	// The window is what the next summary is about. It ends at due, and pause is how long it lasts.
+	// The window has the counts for the next summary. It ends at due, after the pause.
 	window
 	due   time.Time
 	pause time.Duration
 }
 
-// Voice is the text with which a handler fails for an object. The zero value is that of one that does not fail.
+// Voice is the text with which a handler fails for an object. The zero value does not fail.
 type Voice struct {
 	of *text
-	// window is the one in which it was counted last.
+	// window is the window in which it was counted last.
 	window int
 }
 
-// NewTexts returns texts outside of a term. The log, which is the resource's, gets the summaries.
+// NewTexts returns texts outside of a term. The log of the resource gets the summaries.
 func NewTexts(log logr.Logger) *Texts { return &Texts{log: log} }
 
-// Begin begins a term, in which no text is known yet.
+// Begin begins a term. No text is known yet.
 func (t *Texts) Begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known = map[topic]*text{}
 }
 
-// End ends the term: there are no more summaries.
+// End ends the term, and with it the summaries.
 func (t *Texts) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,8 +86,8 @@ func (t *Texts) End() {
 	}
 }
 
-// Say writes a failure to the log, or counts it. The voice is that of the handler and the object. A failure that does not last
-// has none.
+// Say writes a failure to the log, or counts it. The voice is that of the handler and the object, nil for a failure that
+// does not last.
 func (t *Texts) Say(f Failure, v *Voice) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +118,7 @@ func (t *Texts) Say(f Failure, v *Voice) {
 	}
 }
 
-// findLocked returns what is known of the text of a failure; nil where there is no place for it. The lock is held.
+// findLocked returns the state of a failure's text; nil if there is no room for it. The lock is held.
 func (t *Texts) findLocked(f Failure, now time.Time) *text {
 	if t.known == nil {
 		return nil
@@ -141,7 +143,7 @@ func (t *Texts) findLocked(f Failure, now time.Time) *text {
 	return found
 }
 
-// joinLocked makes a voice fail with the text, nil for none that is known. The lock is held.
+// joinLocked makes a voice fail with the text; nil means an unknown text. The lock is held.
 func (about *text) joinLocked(v *Voice) {
 	if v.of == about {
 		return
@@ -152,7 +154,7 @@ func (about *text) joinLocked(v *Voice) {
 	}
 }
 
-// leaveLocked makes a voice fail with no text. The lock is held.
+// leaveLocked removes a voice from its text. The lock is held.
 func (v *Voice) leaveLocked() {
 	if v.of != nil {
 		v.of.failing--
@@ -161,7 +163,7 @@ func (v *Voice) leaveLocked() {
 	v.of = nil
 }
 
-// Over notes that the handler does not fail any more for the object. A text is forgotten when no object fails with it any more.
+// Over notes that the handler no longer fails for the object. If it was the last object, its text is forgotten.
 func (v *Voice) Over() {
 	about := v.of
 	if about == nil {
@@ -174,7 +176,8 @@ func (v *Voice) Over() {
 	}
 }
 
-// Rest notes that the handler is not tried again for now, as where it does not see the object: summaries leave it out.
+// Rest notes that the handler is not tried again for now, for example because its filters exclude the object. Summaries
+// leave it out.
 func (v *Voice) Rest() {
 	if about := v.of; about != nil {
 		about.in.mu.Lock()
@@ -191,7 +194,7 @@ func (t *Texts) forgetLocked(about *text) {
 	about.window = window{}
 }
 
-// countLocked counts a failure in the window, but for one that is not tried again. The lock is held.
+// countLocked counts a failure in the window, unless it is final. The lock is held.
 func (about *text) countLocked(f Failure, v *Voice, now time.Time) {
 	for _, until := range []time.Time{f.Due, now.Add(textKept)} {
 		if until.After(about.until) {
@@ -206,7 +209,7 @@ func (about *text) countLocked(f Failure, v *Voice, now time.Time) {
 	v.window = about.number
 }
 
-// uncountLocked takes a voice out of the window. The lock is held.
+// uncountLocked removes a voice from the window. The lock is held.
 func (v *Voice) uncountLocked() {
 	if v.window == v.of.number {
 		v.of.remove(v)
@@ -214,7 +217,7 @@ func (v *Voice) uncountLocked() {
 	v.window = 0
 }
 
-// checkLocked has summaries checked at this time at the latest. The lock is held.
+// checkLocked schedules a check for summaries at this time at the latest. The lock is held.
 func (t *Texts) checkLocked(at time.Time) {
 	switch {
 	case t.timer == nil:
@@ -252,7 +255,7 @@ func (t *Texts) check() {
 	}
 }
 
-// endLocked ends the window of a text, with a summary where some of its failures had no line. The lock is held.
+// endLocked ends the window of a text, with a summary if some of its failures had no line. The lock is held.
 func (t *Texts) endLocked(about *text, now time.Time) {
 	if about.failed == 0 && !about.until.After(now) {
 		t.forgetLocked(about)

@@ -14,19 +14,20 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// Troubles are logged failures, each until it is over. The zero value has none.
+// Troubles are logged failures that are not over. The zero value is empty.
 type Troubles struct{ by map[string]*trouble }
 
 type trouble struct {
 	begun  time.Time
 	failed int
-	// works: it is over once the handler's changes are written. This is logged to log then.
+	// works: the handler has succeeded, and its changes are not written yet. After that, log gets the line that the
+	// failure is over.
 	works bool
 	log   logr.Logger
 	voice Voice
 }
 
-// Failed counts a failure of a handler. From the first one that is logged on, the log will also say when it is over.
+// Failed counts a failure of a handler. Once one is logged, the log will also have its end.
 func (t *Troubles) Failed(who string, logged bool) {
 	switch known := t.by[who]; {
 	case known != nil:
@@ -38,7 +39,7 @@ func (t *Troubles) Failed(who string, logged bool) {
 	}
 }
 
-// Has reports whether the log has a failure of who that is not over.
+// Has reports whether the log has a failure of a handler that is not over.
 func (t *Troubles) Has(who string) bool { return t.by[who] != nil }
 
 // Any reports whether there is a failure that is not over.
@@ -64,14 +65,14 @@ func (t *Troubles) Over(who string) {
 	}
 }
 
-// Works notes that a handler has succeeded. [Troubles.Settle] says so, once what it wants of its object is written.
+// Works notes that a handler has succeeded. [Troubles.Settle] logs that once its changes are written.
 func (t *Troubles) Works(log logr.Logger, who string) {
 	if known := t.by[who]; known != nil {
 		known.works, known.log = true, log
 	}
 }
 
-// Void takes back Works for a handler and its sub-handlers: what it wanted was not written, and it runs again.
+// Void undoes Works for a handler and its sub-handlers: its changes were not written, and it runs again.
 func (t *Troubles) Void(handler string) {
 	for who, known := range t.by {
 		if who == handler || strings.HasPrefix(who, handler+"/") {
@@ -80,7 +81,7 @@ func (t *Troubles) Void(handler string) {
 	}
 }
 
-// Settle says which handlers work again.
+// Settle logs which handlers work again.
 func (t *Troubles) Settle() {
 	for _, who := range slices.Sorted(maps.Keys(t.by)) {
 		if known := t.by[who]; known.works {
@@ -97,8 +98,8 @@ type Attempt struct {
 	Covered       bool
 }
 
-// Complain logs that an attempt failed. An early attempt, which children or related objects have caused, is logged only
-// if its error is another one than before.
+// Complain logs that an attempt failed. An early attempt, for a change of children or related objects, is logged only if
+// its error is new.
 func (t *Troubles) Complain(texts *Texts, a Attempt) {
 	f := a.Failure
 	again := max(0, time.Until(a.After.Due)).Round(time.Millisecond).String()
@@ -128,7 +129,7 @@ func (t *Troubles) Complain(texts *Texts, a Attempt) {
 	}
 }
 
-// Say logs that a handler failed. The log will also say when that is over.
+// Say logs that a handler failed. The log will also have the end of the failure.
 func (t *Troubles) Say(texts *Texts, who string, f Failure) {
 	t.Failed(who, true)
 	texts.Say(f, &t.by[who].voice)
@@ -141,7 +142,7 @@ func (t *Troubles) Rest(who string) {
 	}
 }
 
-// Gone notes that the object is gone: it is not counted among the failing ones any more.
+// Gone notes that the object is gone, so that it no longer counts as failing.
 func (t *Troubles) Gone() {
 	for _, known := range t.by {
 		known.voice.Over()

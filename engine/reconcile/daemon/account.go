@@ -11,18 +11,18 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Account says of one daemon whether it runs for an object.
+// Account says whether a daemon runs for an object.
 type Account struct {
 	// Runs: its code runs, or waits for its next run.
 	Runs bool
-	// Stop is why it was asked to stop, at a time; empty where it was not.
+	// Stop is why it was asked to stop, and Since when; empty if it was not.
 	Stop  dsl.Stop
 	Since time.Time
-	// Late: the time that it had to stop is over. Over: it is not run again for the object.
+	// Late: its time to stop is over. Over: it does not run again for the object.
 	Late, Over bool
 }
 
-// Account returns what is known of a handler's daemon for an object.
+// Account returns the state of a handler's daemon for an object.
 func (m *Manager) Account(key cache.ObjectName, h *dsl.Handler) (out Account) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,28 +25,29 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// Settings are what the daemons of one resource have in common. All are required but Handlers.
+// Settings are the settings for the daemons of one resource. All are required but Handlers.
 type Settings struct {
 	// Resource is the resource's name, for metrics.
 	Resource string
 	Handlers []*dsl.Handler
 	// Grace is the time to stop of a daemon that names none.
 	Grace time.Duration
-	// Cache has the objects. Keys: it has no more than their keys.
+	// Cache has the objects. Keys: it has only their keys.
 	Cache Cache
 	Keys  bool
 	Host  Host
-	// Paused reports whether an object, its namespace or the operator is paused. It is called with the lock of the manager.
+	// Paused reports whether an object, its namespace or the operator is paused. It is called with the lock of the
+	// manager.
 	Paused func(metav1.Object) bool
-	// Texts are those with which objects fail.
+	// Texts bounds the log of errors that many objects share.
 	Texts *attempt.Texts
-	// Metrics count runs that have ended, and Events say something on an object.
+	// Metrics count finished runs, and Events warns about an object.
 	Metrics Metrics
 	Events  Events
 	Log     logr.Logger
 }
 
-// Cache has the objects of a resource; see [feed.Feed].
+// Cache has the objects of a resource; see [source.Source].
 type Cache interface {
 	// Get returns an object.
 	Get(cache.ObjectName) (*cached.Object, bool)
@@ -54,25 +55,25 @@ type Cache interface {
 	Tree(*cached.Object) *unstructured.Unstructured
 }
 
-// Metrics count runs that have ended; see [ops.Metrics].
+// Metrics count finished runs; see [ops.Metrics].
 type Metrics interface{ Handled(ops.HandlerRun) }
 
-// Events say something on an object; see [events.Recorder].
+// Events sends warnings about an object; see [events.Recorder].
 type Events interface {
 	Warn(o runtime.Object, action, reason, note string)
 }
 
-// Host is what daemons need of the process that runs their resource.
+// Host is the process in which daemons run.
 type Host interface {
-	// Shown returns an object that was written as caches would show it.
+	// Shown returns a written object in the form of the cache.
 	Shown(*unstructured.Unstructured) *unstructured.Unstructured
-	// View digests what a daemon looks at of an object.
+	// View returns a digest of a daemon's view of an object.
 	View(*dsl.Handler, *unstructured.Unstructured) string
-	// Look has a reconcile look at a key.
+	// Look queues a key for a reconcile.
 	Look(cache.ObjectName)
-	// Equip gives a run what it reads and acts with, until its span is over.
+	// Equip adds children, indexes, Events and a client to the request of a run. They work until the span is over.
 	Equip(Run, *dsl.DaemonRequest)
-	// Send sends what a daemon wants of its object.
+	// Send sends a daemon's changes of its object.
 	Send(context.Context, Write) (Sent, error)
 	// Held is the fence; see [transport.Held].
 	Held(context.Context) bool
@@ -85,7 +86,7 @@ type Manager struct {
 	settings Settings
 
 	mu sync.Mutex
-	// term is what daemons run in, nil outside of a term of leadership. begun is the last term that has begun.
+	// term is the context of daemons, nil outside of a term of leadership. begun is the last term that has begun.
 	term, begun context.Context
 	objects     map[cache.ObjectName]*slots
 	running     sync.WaitGroup
@@ -95,7 +96,7 @@ type Manager struct {
 type slots struct {
 	// running are the daemons that have not ended, at most one of each handler, whatever object it is about.
 	running []*slot
-	// over are the daemons that are not run again for the object with this uid.
+	// over are the daemons that do not run again for the object with this uid.
 	uid  types.UID
 	over map[*dsl.Handler]bool
 }
@@ -139,8 +140,8 @@ func (m *Manager) endLocked(why dsl.Stop) {
 	}
 }
 
-// cut ends the term by a loss of leadership, unless it has ended, and the writes of its daemons. Another term does not
-// begin before these daemons have ended.
+// cut ends the term, and the writes of its daemons, after a loss of leadership. Another term does not begin before these
+// daemons have ended.
 func (m *Manager) cut() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -155,7 +156,7 @@ func (m *Manager) cut() {
 // Wait waits until no daemon runs. It must not be called before the term has ended.
 func (m *Manager) Wait() { m.running.Wait() }
 
-// Seen takes an event of the resource's objects.
+// Seen handles an event of the resource's objects.
 func (m *Manager) Seen(ev watch.Event) {
 	if len(m.settings.Handlers) == 0 {
 		return
@@ -170,7 +171,7 @@ func (m *Manager) Seen(ev watch.Event) {
 		switch {
 		case ev.Kind == watch.Deleted && !ev.Unseen && ev.UID == s.uid, ev.Kind != watch.Deleted && ev.UID != s.uid:
 			s.stopLocked(dsl.StopGone)
-		case ev.Kind == watch.Deleted: // of another object, or of one that only a listing lacks: Gone follows when it is known to be gone
+		case ev.Kind == watch.Deleted: // another object, or a relist lacks it: Gone follows when its deletion is confirmed
 		default:
 			switch {
 			case ev.Object.GetDeletionTimestamp() != nil:
@@ -185,7 +186,7 @@ func (m *Manager) Seen(ev watch.Event) {
 	}
 }
 
-// Gone stops the daemons of an object that is known to be gone. An empty uid stands for any.
+// Gone stops the daemons of an object that is gone for certain. An empty uid stands for any.
 func (m *Manager) Gone(key cache.ObjectName, uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -223,8 +224,8 @@ func (m *Manager) PauseAll() {
 	}
 }
 
-// Again has a daemon of a key run now: one that is over starts again in the next reconcile, and one that waits for its next run waits no
-// more. It reports whether there was such a daemon.
+// Again makes a daemon of a key run now. A daemon that is over starts again in the next reconcile; a daemon that waits
+// for its next run stops waiting. It reports whether there was such a daemon.
 func (m *Manager) Again(key cache.ObjectName, h *dsl.Handler) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -255,7 +256,7 @@ func (m *Manager) endedLocked(s *slot) {
 	m.tidyLocked(s.key)
 }
 
-// tidyLocked drops a key without anything to remember.
+// tidyLocked drops a key without daemons.
 func (m *Manager) tidyLocked(key cache.ObjectName) {
 	if at := m.objects[key]; at != nil && len(at.running) == 0 && len(at.over) == 0 {
 		delete(m.objects, key)
@@ -274,7 +275,7 @@ func (at *slots) of(h *dsl.Handler) *slot {
 	return nil
 }
 
-// isOver reports whether a daemon is not run again for an object.
+// isOver reports whether a daemon does not run again for an object.
 func (at *slots) isOver(uid types.UID, h *dsl.Handler) bool {
 	return at != nil && at.uid == uid && at.over[h]
 }

@@ -115,8 +115,8 @@ func foo(version string) *unstructured.Unstructured {
 // pass is a reconcile over the object that the cache has.
 func (d *desk) pass(matches bool) {
 	o := d.shown.Load().Tree()
-	d.Reconcile(Sight{
-		Key: web, UID: o.GetUID(), Object: o, Starts: true, Pass: answers{d, matches},
+	d.Reconcile(Input{
+		Key: web, UID: o.GetUID(), Object: o, Starts: true, Reconcile: answers{d, matches},
 	})
 }
 
@@ -239,7 +239,7 @@ func TestNothingIsKeptOfAnObjectThatIsGone(t *testing.T) {
 		d.show("3")
 		d.pass(true)
 		synctest.Wait()
-		d.Reconcile(Sight{Key: web})
+		d.Reconcile(Input{Key: web})
 		if runs != 2 || len(d.objects) != 0 {
 			t.Errorf("it ran %d times, and %d keys are known", runs, len(d.objects))
 		}

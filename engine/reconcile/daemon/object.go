@@ -23,26 +23,28 @@ type id struct {
 	uid     types.UID
 }
 
-// object is the object of a daemon as the daemon knows it: as the cache shows it, or as the daemon has written it.
+// object is the object of a daemon: as the cache shows it, or as the daemon has written it.
 type object struct {
 	id
 	settings *Settings
-	// changes are the daemon's, and news those of its slot: both get a value when there is a version that is news.
+	// changes wakes the daemon's code, and news its slot. Both get a value for each new version by others.
 	changes, news chan struct{}
 
-	// writing is held during a write, and guards ignored, which is that of [Write].
+	// writing is held during a write, and guards ignored; see [Write].
 	writing sync.Mutex
 	ignored []uint64
 
 	// mu guards these fields.
 	mu       sync.Mutex
 	versions versions
-	// last is the object as the cache has shown it last; tree is the object as a reconcile has read it last, if caches have the key alone.
+	// last is the object as the cache showed it last. tree is the object as a reconcile has read it last, if the cache
+	// has only keys.
 	last *cached.Object
 	tree *unstructured.Unstructured
-	// written is the object as the daemon has written it last, or the reconcile that started it, until the cache shows it.
+	// written is the object after the last write of the daemon, or as the reconcile that started it had it, until the
+	// cache shows it.
 	written *unstructured.Unstructured
-	// seen is a digest of the daemon's view, as it has seen it last, or left it.
+	// seen is a digest of the daemon's view at its last read, or after its own changes.
 	seen string
 }
 
@@ -58,14 +60,14 @@ func newObject(s *Settings, of id, last *cached.Object, passed *unstructured.Uns
 	return o
 }
 
-// changed takes a version that the object has now.
+// changed notes the present version of the object.
 func (o *object) changed(version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.changedLocked(version)
 }
 
-// show takes the object as a reconcile has read it.
+// show notes the object as a reconcile has read it.
 func (o *object) show(tree *unstructured.Unstructured) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,7 +83,7 @@ func (o *object) changedLocked(version string) {
 	o.signal(o.versions.event(version))
 }
 
-// lookLocked looks at the cache. If its versions have gone back, as after a restored backup, later ones do not count.
+// lookLocked reads the cache. If its versions have gone back, as after a restored backup, later ones are dropped.
 func (o *object) lookLocked() {
 	now, found := o.settings.Cache.Get(o.key)
 	if !found || now.GetUID() != o.uid {
@@ -93,7 +95,7 @@ func (o *object) lookLocked() {
 	o.last = now
 }
 
-// signal reports a change to the daemon and its slot, if there is one.
+// signal wakes the daemon and its slot if there is news.
 func (o *object) signal(news bool) {
 	if !news {
 		return
@@ -106,8 +108,7 @@ func (o *object) signal(news bool) {
 	}
 }
 
-// Newest returns the object as it is known now: as the cache has it, or as the daemon has written it, if that is newer;
-// or as it was last seen.
+// Newest returns the newest known object: from the cache, from the daemon's last write, or from the last reconcile.
 func (o *object) Newest() *unstructured.Unstructured {
 	tree, last := o.newest()
 	if tree != nil {
@@ -116,7 +117,7 @@ func (o *object) Newest() *unstructured.Unstructured {
 	return o.settings.Cache.Tree(last)
 }
 
-// newest returns the object as it is known now: a tree, which must not be changed, or an object of the cache.
+// newest returns the newest known object: a tree, which must not be changed, or an object of the cache.
 func (o *object) newest() (*unstructured.Unstructured, *cached.Object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,13 +133,13 @@ func (o *object) newest() (*unstructured.Unstructured, *cached.Object) {
 	return o.tree, o.last
 }
 
-// read returns the object as it is known now, for the daemon, which has seen it then.
+// read returns the newest object for the daemon's code, and notes that the daemon has seen it.
 func (o *object) read() *unstructured.Unstructured {
 	now := o.Newest()
 	view := o.view(now)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.versions.read(now.GetResourceVersion()) { // of two that read at once, the other one may have come first
+	if o.versions.read(now.GetResourceVersion()) { // another call may have read a newer version
 		o.seen = view
 	}
 	return now
@@ -149,7 +150,7 @@ func (o *object) view(of *unstructured.Unstructured) string {
 	return o.settings.Host.View(o.handler, of)
 }
 
-// differs reports whether the daemon's view is another one than it has seen last, or left.
+// differs reports whether the daemon's view differs from the one that it has seen last, or left.
 func (o *object) differs() bool {
 	now := o.view(o.Newest())
 	o.mu.Lock()
@@ -157,7 +158,7 @@ func (o *object) differs() bool {
 	return now != o.seen
 }
 
-// send writes what a patch asks for.
+// send writes a patch.
 func (o *object) send(ctx context.Context, p *dsl.Patch, log logr.Logger) error {
 	o.writing.Lock()
 	defer o.writing.Unlock()
@@ -173,7 +174,7 @@ func (o *object) send(ctx context.Context, p *dsl.Patch, log logr.Logger) error 
 	return err
 }
 
-// sent takes the result of a write.
+// sent notes the result of a write.
 func (o *object) sent(sent Sent) {
 	var was, is string
 	whole := sent.Whole && sent.On != nil
@@ -187,7 +188,7 @@ func (o *object) sent(sent Sent) {
 		version, o.written = sent.Object.GetResourceVersion(), o.settings.Host.Shown(sent.Object)
 	}
 	o.signal(o.versions.sent(version) || sent.Contended)
-	if whole && o.seen == was { // its own changes are no news; if it had not seen all of the object, it has not now
+	if whole && o.seen == was { // own changes are no news, unless the daemon missed earlier ones
 		o.seen = is
 	}
 }

@@ -14,102 +14,102 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// Sight is what a reconcile sees of a key.
-type Sight struct {
+// Input is the state of a key as a reconcile sees it.
+type Input struct {
 	Key cache.ObjectName
-	// UID is that of the object that the key has, and Object that as the reconcile has left it, or as it has read it; empty and
-	// nil when it has none.
+	// UID is the uid of the key's object. Object is the object after the reconcile, or before it as it was read. Both
+	// are empty if there is none.
 	UID    types.UID
 	Object *unstructured.Unstructured
 	// Deleting: the object is being deleted.
 	Deleting bool
-	// Starts: those that are to run and do not are started. Without, daemons are only asked to stop.
+	// Starts: missing daemons are started. Otherwise daemons are only asked to stop.
 	Starts bool
-	// Reconcile answers for the reconcile; nil where the key has no object.
-	Pass Reconcile
+	// Reconcile answers questions about the object; nil if the key has no object.
+	Reconcile Reconcile
 }
 
-// Reconcile answers what is asked about the daemons of the object of a reconcile.
+// Reconcile answers questions of the manager about the object of a reconcile.
 type Reconcile interface {
-	// Sees asks the filters of a daemon, and reports whether they have an answer.
+	// Matches evaluates the filters of a daemon. Known is false if a filter failed.
 	Matches(h *dsl.Handler) (holds, known bool)
-	// About is what a daemon is asked about.
+	// About returns the subject for a daemon.
 	About(h *dsl.Handler) *dsl.Subject
-	// Memo is the object's, which is kept from then on.
+	// Memo returns the object's memo, which is kept from then on.
 	Memo() *dsl.Memo
 }
 
-// Reconcile takes what a reconcile sees of a key. It has daemons stop, and starts some if the reconcile says so.
-func (m *Manager) Reconcile(sight Sight) {
+// Reconcile stops daemons that must not run, and starts missing ones if the reconcile says so.
+func (m *Manager) Reconcile(in Input) {
 	if len(m.settings.Handlers) == 0 {
 		return
 	}
 	for _, h := range m.settings.Handlers {
 		wanted, known := false, true
-		if sight.UID != "" && !sight.Deleting {
-			wanted, known = sight.Pass.Matches(h) // authors' code: not with the lock
+		if in.UID != "" && !in.Deleting {
+			wanted, known = in.Reconcile.Matches(h) // authors' code must not run with the lock
 		}
-		if !m.reconcile(sight, h, wanted, known) {
+		if !m.reconcile(in, h, wanted, known) {
 			continue
 		}
 		var delay time.Duration
 		if h.Delay != nil {
-			delay = attempt.Delay(h.Delay, func() *dsl.Subject { return sight.Pass.About(h) })
+			delay = attempt.Delay(h.Delay, func() *dsl.Subject { return in.Reconcile.About(h) })
 		}
-		m.start(sight, h, delay)
+		m.start(in, h, delay)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if at := m.objects[sight.Key]; at != nil && at.uid != sight.UID {
-		at.uid, at.over = sight.UID, nil // these were of an object that is gone
+	if at := m.objects[in.Key]; at != nil && at.uid != in.UID {
+		at.uid, at.over = in.UID, nil // these were for an object that is gone
 	}
-	m.tidyLocked(sight.Key)
+	m.tidyLocked(in.Key)
 }
 
-// reconcile stops a daemon that must not run, and reports whether it must be started. Only passes of the key start its
-// daemons.
-func (m *Manager) reconcile(sight Sight, h *dsl.Handler, wanted, known bool) (start bool) {
+// reconcile stops a daemon that must not run, and reports whether it must be started. Only reconciles of the key start
+// its daemons.
+func (m *Manager) reconcile(in Input, h *dsl.Handler, wanted, known bool) (start bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := m.objects[sight.Key]
+	at := m.objects[in.Key]
 	s := at.of(h)
 	switch {
 	case s == nil:
-		return sight.Starts && wanted && m.term != nil && !at.isOver(sight.UID, h)
-	case s.uid != sight.UID:
+		return in.Starts && wanted && m.term != nil && !at.isOver(in.UID, h)
+	case s.uid != in.UID:
 		s.stopLocked(dsl.StopGone)
-	case sight.Deleting:
+	case in.Deleting:
 		s.stopLocked(dsl.StopDeleted)
 	case known && !wanted:
 		s.stopLocked(dsl.StopFilters)
 	}
-	if m.settings.Keys && s.uid == sight.UID {
-		s.object.show(sight.Object)
+	if m.settings.Keys && s.uid == in.UID {
+		s.object.show(in.Object)
 	}
 	return false
 }
 
-// start starts a daemon, unless the object is paused, or has changed since the reconcile read it; a later reconcile starts it then.
-func (m *Manager) start(sight Sight, h *dsl.Handler, delay time.Duration) {
+// start starts a daemon, unless the object is paused or being deleted by now; a later reconcile starts it then.
+func (m *Manager) start(in Input, h *dsl.Handler, delay time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seen, found := m.settings.Cache.Get(sight.Key)
-	if m.term == nil || !found || seen.GetUID() != sight.UID || seen.GetDeletionTimestamp() != nil || m.settings.Paused(seen) {
+	seen, found := m.settings.Cache.Get(in.Key)
+	if m.term == nil || !found || seen.GetUID() != in.UID || seen.GetDeletionTimestamp() != nil || m.settings.Paused(seen) {
 		return
 	}
-	o := newObject(&m.settings, id{h, sight.Key, sight.UID}, seen, sight.Object)
-	s := newSlot(m, o, sight.Pass.Memo())
-	at := m.objects[sight.Key]
+	o := newObject(&m.settings, id{h, in.Key, in.UID}, seen, in.Object)
+	s := newSlot(m, o, in.Reconcile.Memo())
+	at := m.objects[in.Key]
 	if at == nil {
-		at = &slots{uid: sight.UID}
-		m.objects[sight.Key] = at
+		at = &slots{uid: in.UID}
+		m.objects[in.Key] = at
 	}
 	at.running = append(at.running, s)
 	m.running.Go(func() { s.live(delay) })
 }
 
-// Wants reports whether a daemon of an object needs the finalizer: it runs, or must run. holds: its filters match the
-// object. A daemon that is over lets the object go.
+// Wants reports whether a daemon of an object needs the finalizer: it runs, or must run. Holds: its filters match the
+// object. A daemon that is over releases the object.
 func (m *Manager) Wants(key cache.ObjectName, uid types.UID, h *dsl.Handler, holds bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -35,8 +35,7 @@ func (m *Manager) Counts() (out []ops.DaemonStats) {
 	return out
 }
 
-// Late describes the daemons whose time to stop is over and that still run, the longest first; it is empty if all have
-// stopped.
+// Late describes the daemons that still run after their time to stop, the longest first. It is empty for none.
 func (m *Manager) Late() string {
 	var late []*slot
 	m.mu.Lock()

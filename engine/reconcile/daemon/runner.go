@@ -22,8 +22,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile/attempt"
 )
 
-// manyFailures is the run from which on an Event says that a daemon keeps failing: the first failures are often over in a
-// moment.
+// manyFailures is the number of failures from which an Event says that a daemon keeps failing: the first failures are
+// often over in a moment.
 const manyFailures = 3
 
 // Run is one run of a daemon.
@@ -39,11 +39,11 @@ type Run struct {
 
 // Daemon is a daemon of an object.
 type Daemon interface {
-	// Newest returns the object as it is known now. The daemon has not seen it by that.
+	// Newest returns the newest known object. It does not count as seen by the daemon.
 	Newest() *unstructured.Unstructured
 }
 
-// Write is what a daemon wants of its object, which is worked out from the object as it knows it. Ignored is as in
+// Write is a patch of a daemon for its object, computed from the object as the daemon knows it. Ignored is as in
 // [patch.Target].
 type Write struct {
 	Key cache.ObjectName
@@ -55,11 +55,11 @@ type Write struct {
 	Log     logr.Logger
 }
 
-// Sent is what has come of it. Contended: others have written meanwhile.
+// Sent is the result of a write. Contended: others have written in between.
 type Sent struct {
 	patch.Result
 	Contended bool
-	// On is the object that it was laid on, nil where nothing was sent.
+	// On is the object to which the patch was applied, nil if nothing was sent.
 	On *unstructured.Unstructured
 }
 
@@ -69,24 +69,24 @@ type runner struct {
 	settings *Settings
 	object   *object
 	memo     *dsl.Memo
-	// voice is the text with which the daemon fails, and failed how often it has in a row.
+	// voice is the text with which the daemon fails. failed counts failures in a row.
 	voice  attempt.Voice
 	failed int
-	// ctx is that of the code; it ends when the daemon must stop, and its cause is the reason. Writes are made in limit, which ends
-	// when the time to stop is over.
+	// ctx is the context of the code. It ends when the daemon must stop, with the reason as its cause. limit is the
+	// context of writes. It ends when the time to stop is over.
 	ctx, limit context.Context
 }
 
-// log is the log of the daemon.
+// log returns the log of the daemon.
 func (x *runner) log() logr.Logger {
 	return x.settings.Log.WithValues("namespace", x.key.Namespace, "name", x.key.Name, "handler", x.handler.ID, "cause", string(dsl.Running))
 }
 
-// attemptLog is the log of a run.
+// attemptLog returns the log of a run.
 func (x *runner) attemptLog(attempt int) logr.Logger { return x.log().WithValues("attempt", attempt) }
 
-// heals has the log say that a daemon which had failed works again, once a run lasts. The function that it returns is called
-// at the end of the run.
+// heals logs that a daemon works again after failures, once a run lasts. The returned function is called at the end of
+// the run.
 func (x *runner) heals(lasts time.Duration) (ended func()) {
 	failed := x.failed
 	if failed == 0 {
@@ -96,7 +96,7 @@ func (x *runner) heals(lasts time.Duration) (ended func()) {
 	return func() { timer.Stop() }
 }
 
-// run is one run. Its span ends with it, or when the time to stop is over.
+// run makes one run. Its span ends with it, or when the time to stop is over.
 func (x *runner) run(count int) error {
 	log, span := x.attemptLog(count), transport.NewSpan(x.settings.Host.Held)
 	span.Begin(x.limit)
@@ -120,7 +120,7 @@ func (x *runner) run(count int) error {
 	}
 }
 
-// call calls the code. A panic is an error.
+// call calls the code, and turns a panic into an error.
 func (x *runner) call(r *dsl.DaemonRequest) (err error) {
 	if broke := guard.Here(func() { err = x.handler.Daemon.Func(x.ctx, r) }); broke != nil {
 		r.Log.Error(broke, "daemon panicked", "stack", string(guard.Stack(broke)))
@@ -129,8 +129,8 @@ func (x *runner) call(r *dsl.DaemonRequest) (err error) {
 	return err
 }
 
-// judge returns the record after a run, and reports the run. The record is done if the daemon does not go on; over: it has
-// not been stopped, and is not run again for the object.
+// judge returns the record after a run, and reports the run. The record is done if the daemon ends. Over: it was not
+// stopped, and does not run again for the object.
 func (x *runner) judge(log logr.Logger, before progress.Record, err error, took time.Duration) (_ progress.Record, over bool) {
 	stopped := x.ctx.Err() != nil
 	after := before.Succeed()
@@ -154,7 +154,7 @@ func (x *runner) judge(log logr.Logger, before progress.Record, err error, took 
 	return after, after.Done
 }
 
-// report reports in the log, and on the object, how a run has ended.
+// report reports the end of a run in the log, and on the object.
 func (x *runner) report(log logr.Logger, r progress.Record, err error) {
 	again := max(0, time.Until(r.Due)).Round(time.Millisecond).String()
 	warn := func(reason, note string) { x.settings.Events.Warn(x.object.Newest(), x.handler.ID, reason, note) }
@@ -170,7 +170,7 @@ func (x *runner) report(log logr.Logger, r progress.Record, err error) {
 		log.V(1).Info("daemon waits", "reason", err.Error(), "timeout", again)
 	case r.Failed:
 		f.Final = "daemon failed for good"
-		x.settings.Texts.Say(f, nil) // it ends now, and others may fail so
+		x.settings.Texts.Say(f, nil) // it ends now, and others may fail in the same way
 		warn("DaemonFailed", fmt.Sprintf("Daemon %s failed for good: %s", x.handler.ID, r.Message))
 	case x.settings.Host.Logged(err):
 		f.Values = []any{"retryAfter", again}
@@ -185,7 +185,7 @@ func (x *runner) report(log logr.Logger, r progress.Record, err error) {
 	}
 }
 
-// session is the engine's side of one run.
+// session is one run as the daemon's code sees it.
 type session struct {
 	object *object
 	ctx    context.Context
@@ -195,10 +195,10 @@ type session struct {
 
 var _ dsl.Live = (*session)(nil)
 
-// Current returns the object as it is known now.
+// Current returns the newest known object.
 func (s *session) Current() *unstructured.Unstructured { return s.object.read() }
 
-// Changes gets a value after the object has changed.
+// Changes gets a value after a change of the object.
 func (s *session) Changes() <-chan struct{} { return s.object.changes }
 
 // Stop returns why the daemon must stop.
@@ -207,7 +207,7 @@ func (s *session) Stop() dsl.Stop {
 	return why
 }
 
-// Send writes what a patch asks for.
+// Send writes a patch.
 func (s *session) Send(ctx context.Context, p *dsl.Patch) error {
 	ctx, done, err := s.span.Write(ctx)
 	if err != nil {

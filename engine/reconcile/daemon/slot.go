@@ -15,8 +15,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// betweenChanges is the shortest time from the beginning of one run to that of the next, if a change cuts short the wait
-// between them: otherwise a daemon that changes its object with its client would run all the time.
+// betweenChanges is the shortest time between the starts of two runs if a change ends the wait between them. Otherwise a
+// daemon that changes its object with its client would run all the time.
 const betweenChanges = time.Second
 
 // slot is one daemon of one object from its start to its end: its goroutine, the waits between its runs, and its stop.
@@ -25,19 +25,19 @@ type slot struct {
 	manager *Manager
 	runner  *runner
 	object  *object
-	// cancel ends the context of the daemon's code, and cut that of its writes.
+	// cancel ends the context of the daemon's code. cut ends the context of its writes.
 	cancel context.CancelCauseFunc
 	cut    context.CancelFunc
 
-	// The lock of the manager guards these fields. why is why the daemon must stop, since when; empty while it may run. timer ends
-	// its time to stop, and late says that this is over while the daemon still runs.
+	// The lock of the manager guards these fields. why is why the daemon must stop, and since when; empty while it may
+	// run. timer ends its time to stop. late: that is over, and the daemon still runs.
 	why   dsl.Stop
 	since time.Time
 	timer *time.Timer
 	late  bool
-	// over: the daemon is not run again for the object.
+	// over: the daemon does not run again for the object.
 	over, ended bool
-	// again, while it waits for its next run, ends this wait; nil otherwise.
+	// again ends the daemon's wait for its next run; nil while it does not wait.
 	again context.CancelFunc
 }
 
@@ -50,7 +50,7 @@ func newSlot(m *Manager, o *object, memo *dsl.Memo) *slot {
 	return s
 }
 
-// stopLocked has the daemon stop. Only the first call counts.
+// stopLocked asks the daemon to stop. Only the first call has an effect.
 func (s *slot) stopLocked(why dsl.Stop) {
 	if s.why != "" || s.ended {
 		return
@@ -61,7 +61,7 @@ func (s *slot) stopLocked(why dsl.Stop) {
 	s.timer = time.AfterFunc(within, func() { s.overstay(within) })
 }
 
-// overstay is the end of the time to stop.
+// overstay handles the end of the time to stop.
 func (s *slot) overstay(within time.Duration) {
 	s.manager.mu.Lock()
 	ended := s.ended
@@ -79,7 +79,7 @@ func (s *slot) overstay(within time.Duration) {
 	s.manager.settings.Host.Look(s.key)
 }
 
-// first is the record of a daemon that has not failed.
+// first returns the record of a daemon that has not failed.
 func first() progress.Record { return progress.Record{Cause: dsl.Running} }
 
 // live runs the daemon until it must stop, or is over.
@@ -113,12 +113,12 @@ func (s *slot) run(count int) error {
 	return s.runner.run(count)
 }
 
-// healthy is how long a run takes after which the failures before it do not count any more.
+// healthy returns how long a run takes after which earlier failures no longer count.
 func (s *slot) healthy() time.Duration {
 	return max(cmp.Or(s.handler.Backoff.Max, dsl.DefaultBackoffMax), s.handler.Backoff.Initial)
 }
 
-// ran takes the result of a run, and waits until the next run is due. It reports whether there is another run.
+// ran judges a run, and waits until the next run is due. It reports whether there is another run.
 func (s *slot) ran(record progress.Record, err error, began time.Time) (_ progress.Record, goesOn bool) {
 	log, took := s.runner.attemptLog(record.Attempts+1), time.Since(began)
 	if took > s.healthy() {
@@ -151,15 +151,15 @@ func (s *slot) againLocked() bool {
 	return true
 }
 
-// waits notes that the daemon waits for its next run, or that it does not any more: again is nil then.
+// waits notes the function that ends the daemon's wait, nil after the wait.
 func (s *slot) waits(again context.CancelFunc) {
 	s.manager.mu.Lock()
 	defer s.manager.mu.Unlock()
 	s.again = again
 }
 
-// rest waits until the next run is due. It reports whether a change of the daemon's view has cut the wait short, or a person, and
-// whether the daemon runs then. least is the earliest time of a run after a change.
+// rest waits until the next run is due. Cut: a person, or a change of the daemon's view, ended the wait. goesOn: there
+// is another run. least is the earliest time of a run after a change.
 func (s *slot) rest(due, least time.Time) (cut, goesOn bool) {
 	asked, again := context.WithCancel(s.runner.ctx)
 	defer again()
@@ -171,7 +171,7 @@ func (s *slot) rest(due, least time.Time) (cut, goesOn bool) {
 		select {
 		case <-timer.C:
 			return false, s.runner.ctx.Err() == nil
-		case <-asked.Done(): // or the daemon must stop
+		case <-asked.Done(): // a person asked, or the daemon must stop
 			goesOn = s.runner.ctx.Err() == nil
 			return goesOn, goesOn
 		case <-s.object.news:
@@ -186,7 +186,7 @@ func (s *slot) rest(due, least time.Time) (cut, goesOn bool) {
 	}
 }
 
-// sleep waits, and reports whether the daemon runs then.
+// sleep waits, and reports whether the daemon runs after that.
 func (s *slot) sleep(d time.Duration) bool {
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -199,7 +199,7 @@ func (s *slot) sleep(d time.Duration) bool {
 	return s.runner.ctx.Err() == nil
 }
 
-// end ends the daemon. The reconcile that it asks for decides about the object and its daemons.
+// end ends the daemon. It queues a reconcile, which decides about the object and its daemons.
 func (s *slot) end() {
 	m := s.manager
 	m.mu.Lock()

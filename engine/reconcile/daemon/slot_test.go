@@ -27,11 +27,11 @@ func TestStops(t *testing.T) {
 		"its filters do not match":    {func(d *desk, _ func()) { d.pass(false) }, dsl.StopFilters, true},
 		"its object is being deleted": {func(d *desk, _ func()) { d.deleting = true; d.show("4"); d.event() }, dsl.StopDeleted, true},
 		"a pass sees the deletion": {func(d *desk, _ func()) {
-			d.Reconcile(Sight{Key: web, UID: "one", Deleting: true, Object: d.shown.Load().Tree(), Pass: answers{d, true}})
+			d.Reconcile(Input{Key: web, UID: "one", Deleting: true, Object: d.shown.Load().Tree(), Reconcile: answers{d, true}})
 		}, dsl.StopDeleted, true},
 		"an event says that its object is gone": {func(d *desk, _ func()) { d.Seen(watch.Event{Kind: watch.Deleted, Key: web, UID: "one"}) }, dsl.StopGone, true},
 		"its object is known to be gone":        {func(d *desk, _ func()) { d.Gone(web, "one") }, dsl.StopGone, true},
-		"another object has the name":           {func(d *desk, _ func()) { d.Reconcile(Sight{Key: web, UID: "two", Pass: answers{d, true}}) }, dsl.StopGone, true},
+		"another object has the name":           {func(d *desk, _ func()) { d.Reconcile(Input{Key: web, UID: "two", Reconcile: answers{d, true}}) }, dsl.StopGone, true},
 		"the operator stops":                    {func(d *desk, _ func()) { d.End(dsl.StopShutdown) }, dsl.StopShutdown, true},
 		"leadership is lost":                    {func(_ *desk, lose func()) { lose() }, dsl.StopLeadership, false},
 		"the first reason counts":               {func(d *desk, _ func()) { d.Gone(web, ""); d.End(dsl.StopShutdown) }, dsl.StopGone, true},

@@ -96,7 +96,7 @@ func TestAPassIsReadAsItWasKept(t *testing.T) {
 	when := history.Moment{At: start, Took: time.Second, Due: start.Add(time.Minute)}
 	v := version(t, "web", 7, 10)
 	s.Keep(idOf("web"), when, r, v)
-	want := []history.Pass{{
+	want := []history.Reconcile{{
 		Moment: when, Woken: []string{"the object changed", "a child changed"}, Wrote: true, Err: "conflict", Version: v,
 		Attempts: []history.Attempt{
 			{Handler: "app", Cause: "update", Number: 3, Outcome: "retry", Err: "no route", Took: 20 * time.Millisecond},
@@ -105,7 +105,7 @@ func TestAPassIsReadAsItWasKept(t *testing.T) {
 		Skips: []history.Skip{{Handler: "late", Cause: "create", Reason: "Blocked", Detail: "app"}},
 	}}
 	if diff := cmp.Diff(want, s.Of(idOf("web")), cmp.Comparer(func(a, b *cached.Object) bool { return a == b })); diff != "" {
-		t.Errorf("passes (-want +got):\n%s", diff)
+		t.Errorf("reconciles (-want +got):\n%s", diff)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestPassesWithoutAnAttemptThatAreAlikeAreCounted(t *testing.T) {
 	}
 	want := []string{"1 ran, 0 more, until false", "0 ran, 97 more, until true", "1 ran, 0 more, until false"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("passes (-want +got):\n%s", diff)
+		t.Errorf("reconciles (-want +got):\n%s", diff)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestTheLastTwentyPassesOfAnObjectAreKept(t *testing.T) {
 		t.Errorf("attempts (-want +got):\n%s", diff)
 	}
 	if got := s.Of(idOf("web"))[0].Version.GetResourceVersion(); got != "31" {
-		t.Errorf("the first pass has version %s, want 31", got)
+		t.Errorf("the first reconcile has version %s, want 31", got)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestTheOldestPassesGoFirstWhicheverObjectTheyAreOf(t *testing.T) {
 	for n := 1; n <= 40; n++ {
 		ran(s, []string{"a", "b", "c"}[n%3], n, nil)
 		if held, _ := s.Held(); held > 2000 {
-			t.Fatalf("after pass %d, %d bytes are held, want at most 2000", n, held)
+			t.Fatalf("after reconcile %d, %d bytes are held, want at most 2000", n, held)
 		}
 	}
 	var all []int
@@ -170,7 +170,7 @@ func TestVersionsTakeHalfOfTheRoom(t *testing.T) {
 	for n := range 2000 {
 		ran(s, fmt.Sprint("foo-", n%100), n, version(t, "foo", n, 1000))
 	}
-	_, passes := s.Held()
+	_, reconciles := s.Held()
 	with := 0
 	for n := range 100 {
 		for _, p := range s.Of(idOf(fmt.Sprint("foo-", n))) {
@@ -179,11 +179,11 @@ func TestVersionsTakeHalfOfTheRoom(t *testing.T) {
 			}
 		}
 	}
-	if with == 0 || with >= passes/2 {
-		t.Errorf("%d of %d passes have a version, want a few", with, passes)
+	if with == 0 || with >= reconciles/2 {
+		t.Errorf("%d of %d reconciles have a version, want a few", with, reconciles)
 	}
 	if last := s.Of(idOf("foo-99")); last[len(last)-1].Version == nil {
-		t.Error("the last pass has no version")
+		t.Error("the last reconcile has no version")
 	}
 }
 
@@ -205,7 +205,7 @@ func TestOneObjectTakesNoMoreThanItsShare(t *testing.T) {
 				if p.Version != nil {
 					with++
 				} else if with > 0 {
-					t.Errorf("pass %d has no version, and an older one has", i)
+					t.Errorf("reconcile %d has no version, and an older one has", i)
 				}
 			}
 			if with != tt.want {
@@ -215,7 +215,7 @@ func TestOneObjectTakesNoMoreThanItsShare(t *testing.T) {
 				t.Error("another object has lost its version")
 			}
 			if got := len(s.Of(idOf("web"))); got != 20 {
-				t.Errorf("%d passes are kept, want 20", got)
+				t.Errorf("%d reconciles are kept, want 20", got)
 			}
 		})
 	}
@@ -236,8 +236,8 @@ func TestWhatIsForgottenTakesNoRoom(t *testing.T) {
 				ran(s, fmt.Sprint("foo-", n%10), n, version(t, "foo", n, 100))
 			}
 			forget(s)
-			if held, passes := s.Held(); held != 0 || passes != 0 {
-				t.Errorf("%d bytes of %d passes are held, want none", held, passes)
+			if held, reconciles := s.Held(); held != 0 || reconciles != 0 {
+				t.Errorf("%d bytes of %d reconciles are held, want none", held, reconciles)
 			}
 		})
 	}
@@ -247,11 +247,11 @@ func TestAStoreWithoutRoomKeepsNothing(t *testing.T) {
 	s := history.New(0)
 	ran(s, "web", 1, nil)
 	if got := s.Of(idOf("web")); len(got) > 0 {
-		t.Errorf("passes %v are kept", got)
+		t.Errorf("reconciles %v are kept", got)
 	}
 }
 
-// TestTheBoundHolds keeps random passes and compares what is counted with what is there.
+// TestTheBoundHolds keeps random reconciles and compares what is counted with what is there.
 func TestTheBoundHolds(t *testing.T) {
 	s := history.New(50_000)
 	for n := range 20_000 {
@@ -265,16 +265,16 @@ func TestTheBoundHolds(t *testing.T) {
 			ran(s, name, n, version(t, "foo", n, n%300))
 		}
 		if held, _ := s.Held(); held > 50_000 {
-			t.Fatalf("after pass %d, %d bytes are held", n, held)
+			t.Fatalf("after reconcile %d, %d bytes are held", n, held)
 		}
 	}
-	_, passes := s.Held()
+	_, reconciles := s.Held()
 	there := 0
 	for n := range 97 {
 		there += len(s.Of(idOf(fmt.Sprint("foo-", n))))
 	}
-	if there != passes || passes < 20 {
-		t.Errorf("%d passes are there, and %d are counted", there, passes)
+	if there != reconciles || reconciles < 20 {
+		t.Errorf("%d reconciles are there, and %d are counted", there, reconciles)
 	}
 	s.Clear("foos")
 	held, _ := s.Held()

@@ -11,28 +11,28 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
 )
 
-// log has the reconciles over one object.
+// log has the recorded reconciles over one object.
 type log struct {
 	id ID
-	// passes are in order; first is the number of the first one.
-	passes []kept
-	first  int
-	// spare is the memory for the bytes of one more reconcile, which the oldest one has left.
+	// reconciles are in order; first is the number of the first one.
+	reconciles []kept
+	first      int
+	// spare is the memory of a dropped reconcile, for the bytes of the next one.
 	spare []byte
-	// held is about how much memory the bytes of reconciles take, and versions how much the versions do.
+	// held is roughly the memory of the bytes of reconciles, and versions that of the versions.
 	held, versions int
 }
 
-// kept is a reconcile. Times are nanoseconds since the epoch, zero for none.
+// kept is a recorded reconcile. Times are nanoseconds since the epoch, zero for none.
 type kept struct {
 	at, due int64
 	took    time.Duration
-	// more reconciles were like it, the latest at a time.
+	// more is the number of later reconciles with the same record, and latest the time of the last of them.
 	latest  int64
 	more    int
 	data    []byte
 	version *cached.Object
-	// left is the object as the reconcile has written it; nil where that is not known.
+	// left is the object after the write of the reconcile; nil if unknown.
 	left *cached.Object
 }
 
@@ -42,12 +42,12 @@ type Moment struct {
 	Took    time.Duration
 }
 
-// repeats counts a reconcile with the last one if that was like it.
+// repeats counts a reconcile with the last one if their records are the same.
 func (l *log) repeats(when Moment, data []byte, version *cached.Object) bool {
-	if len(l.passes) == 0 {
+	if len(l.reconciles) == 0 {
 		return false
 	}
-	last := &l.passes[len(l.passes)-1]
+	last := &l.reconciles[len(l.reconciles)-1]
 	if !Same(last.version, version) || !bytes.Equal(last.data, data) {
 		return false
 	}
@@ -56,15 +56,16 @@ func (l *log) repeats(when Moment, data []byte, version *cached.Object) bool {
 	return true
 }
 
-// Same reports whether two versions of an object are one, or are both not known.
+// Same reports whether two versions of an object are the same, or are both unknown.
 func Same(a, b *cached.Object) bool {
 	return a == b || a != nil && b != nil && a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
-// add adds a reconcile. Its bytes get memory of their own size: a slice for all reconciles would be allocated again and again while it grows.
+// add adds a reconcile. Its bytes get memory of their own: one slice for all reconciles would be reallocated again and
+// again as it grows.
 func (l *log) add(when Moment, data []byte, version *cached.Object) {
-	if len(l.passes) == cap(l.passes) {
-		l.passes = slices.Grow(l.passes, min(len(l.passes)+2, passesMost+1-len(l.passes)))
+	if len(l.reconciles) == cap(l.reconciles) {
+		l.reconciles = slices.Grow(l.reconciles, min(len(l.reconciles)+2, mostReconciles+1-len(l.reconciles)))
 	}
 	into := l.spare[:0]
 	if l.spare = nil; cap(into) < len(data) {
@@ -72,23 +73,23 @@ func (l *log) add(when Moment, data []byte, version *cached.Object) {
 		into = make([]byte, 0, len(data))
 		l.held += cap(into)
 	}
-	l.passes = append(l.passes, kept{
+	l.reconciles = append(l.reconciles, kept{
 		at: when.At.UnixNano(), due: nanos(when.Due), took: when.Took, data: append(into, data...), version: version,
 	})
 }
 
-// drop drops the oldest pass. Its memory is used again.
+// drop drops the oldest reconcile. Its memory is reused.
 func (l *log) drop() {
 	l.held -= cap(l.spare)
-	l.spare = l.passes[0].data
-	l.passes = slices.Delete(l.passes, 0, 1)
+	l.spare = l.reconciles[0].data
+	l.reconciles = slices.Delete(l.reconciles, 0, 1)
 	l.first++
 }
 
 // read returns the reconciles, the oldest first.
-func (l *log) read(w *words) []Pass {
-	out := make([]Pass, 0, len(l.passes))
-	for _, p := range l.passes {
+func (l *log) read(w *words) []Reconcile {
+	out := make([]Reconcile, 0, len(l.reconciles))
+	for _, p := range l.reconciles {
 		one := w.decode(p.data)
 		one.Moment = Moment{At: moment(p.at), Due: moment(p.due), Took: p.took}
 		one.More, one.Latest, one.Version, one.Left = p.more, moment(p.latest), p.version, p.left

@@ -14,24 +14,24 @@ import (
 // textMost bounds the text of an error or a detail, in bytes.
 const textMost = 200
 
-// Pass is a reconcile that was kept.
-type Pass struct {
+// Reconcile is a recorded reconcile.
+type Reconcile struct {
 	Moment
-	// More reconciles followed that were like it, the latest at a time.
+	// More counts later reconciles with the same record, the latest at a time.
 	More   int
 	Latest time.Time
-	// Woken says what woke it, Idle why it did not begin, and Err why it could not be finished; each is empty where there is nothing to
-	// say. Wrote: it has written the object.
+	// Woken are the changes that woke it, Idle is why it did not begin, and Err why it could not be finished; empty for
+	// none. Wrote: it has written the object.
 	Woken     []string
 	Idle, Err string
 	Wrote     bool
 	// Attempts are the attempts of handlers, in order.
 	Attempts []Attempt
-	// Skips are the handlers that had something to do and did not run.
+	// Skips are the handlers that were due and did not run.
 	Skips []Skip
-	// Version is the object as the reconcile has read it; nil where that is not kept.
+	// Version is the object as the reconcile has read it; nil if it is not kept.
 	Version *cached.Object
-	// Left is the object as the reconcile has written it, where no other reconcile has seen it so; otherwise nil.
+	// Left is the object after the write of the reconcile, if no later reconcile has seen it; otherwise nil.
 	Left *cached.Object
 }
 
@@ -43,13 +43,13 @@ type Attempt struct {
 	Took           time.Duration
 }
 
-// Skip is a handler that had something to do, and why it did not run.
+// Skip is a handler that was due and did not run, and why.
 type Skip struct {
 	Handler, Cause, Reason, Detail string
 }
 
-// Record takes what is to be kept of a reconcile. It is written as bytes: a letter says what follows, and numbers are varints. A text is
-// the number of a word of the store, or has its length before it. A nil record takes nothing.
+// Record is the record of one reconcile in bytes: a letter for each item, and numbers as varints. A text is the number
+// of a word of the store, or has its length before it. A nil record ignores all calls.
 type Record struct {
 	words *words
 	data  []byte
@@ -67,27 +67,27 @@ const (
 	ofSkip    = 's'
 )
 
-// Woken notes what woke the reconcile. Several things may have.
+// Woken records a change that woke the reconcile. There may be several.
 func (r *Record) Woken(by string) { r.note(ofWoken, by) }
 
-// Idle notes why it does not begin.
+// Idle records why it does not begin.
 func (r *Record) Idle(reason string) { r.note(ofIdle, reason) }
 
-// Err notes why it could not be finished.
+// Err records why it could not be finished.
 func (r *Record) Err(err error) {
 	if err != nil {
 		r.note(ofErr, err.Error())
 	}
 }
 
-// Wrote notes that it has written the object.
+// Wrote records that it has written the object.
 func (r *Record) Wrote() {
 	if r != nil {
 		r.data, r.ran = append(r.data, ofWrote), true
 	}
 }
 
-// note notes a text of its own, unless that is empty.
+// note records an item that is a text, unless that is empty.
 func (r *Record) note(letter byte, text string) {
 	if r == nil || text == "" {
 		return
@@ -96,7 +96,7 @@ func (r *Record) note(letter byte, text string) {
 	r.text(text)
 }
 
-// Attempt notes an attempt of a handler.
+// Attempt records an attempt of a handler.
 func (r *Record) Attempt(a Attempt) {
 	if r == nil {
 		return
@@ -110,7 +110,7 @@ func (r *Record) Attempt(a Attempt) {
 	r.data = binary.AppendUvarint(r.data, uint64(max(a.Took, 0)/time.Microsecond))
 }
 
-// Skip notes a handler that did not run.
+// Skip records a handler that did not run.
 func (r *Record) Skip(s Skip) {
 	if r == nil {
 		return
@@ -122,7 +122,7 @@ func (r *Record) Skip(s Skip) {
 	r.text(s.Detail)
 }
 
-// word writes a text that many reconciles have: the id of a handler, a cause, an outcome, a reason.
+// word writes a text that many reconciles have: the id of a handler, a cause, an outcome or a reason.
 func (r *Record) word(text string) {
 	number, known := r.words.number(text)
 	if !known {
@@ -139,7 +139,7 @@ func (r *Record) text(text string) {
 	r.data = append(r.data, text...)
 }
 
-// reader reads what a record has written.
+// reader reads the bytes of a record.
 type reader struct {
 	words *words
 	rest  []byte
@@ -164,7 +164,7 @@ func (r *reader) text() string {
 }
 
 // decode reads the bytes of a record.
-func (w *words) decode(data []byte) (p Pass) {
+func (w *words) decode(data []byte) (p Reconcile) {
 	for r := (reader{w, data}); len(r.rest) > 0; {
 		letter := r.rest[0]
 		switch r.rest = r.rest[1:]; letter {

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history keeps the last reconciles over each object, so that people can read what happened in order. All objects together have
-// a bound in bytes: past it, the oldest passes are dropped, whichever object they are of. Of one object no more is kept than a share.
+// Package history keeps the last reconciles over each object, so that people can read what happened in order. All
+// objects together have a bound in bytes. Beyond it, the oldest reconciles are dropped, whichever object they are of.
+// One object may use only a share of it.
 //
-// A reconcile is kept as a few dozen bytes, in memory that is used again, and with the object as the reconcile has read it. That is the
-// immutable object of the cache, so what has changed from pass to pass is found out when somebody asks, and not before.
+// A reconcile takes a few dozen bytes, in memory that is reused, and the object as the reconcile has read it. That is
+// the immutable object of the cache. Changes from reconcile to reconcile are computed only when somebody asks.
 package history
 
 import (
@@ -17,12 +18,13 @@ import (
 )
 
 const (
-	// passesMost is how many reconciles of an object are kept.
-	passesMost = 20
-	// logCosts is about how much memory an object takes beside its reconciles, passCosts a reconcile beside its bytes, with its place in
-	// the order of all, and versionCosts a version beside its JSON.
-	logCosts, passCosts, versionCosts = 300, 120, 200
-	// objectShare is the part of the room that the versions of one object may take, so that no object pushes out the history of others.
+	// mostReconciles is how many reconciles of an object are kept.
+	mostReconciles = 20
+	// Estimates of memory in bytes: of an object beside its reconciles, of a reconcile beside its bytes, and of a
+	// version beside its JSON.
+	logCosts, reconcileCosts, versionCosts = 300, 120, 200
+	// objectShare is the divisor for the part of the store that the versions of one object may use. So no object evicts the
+	// history of others.
 	objectShare = 50
 )
 
@@ -32,7 +34,7 @@ type ID struct {
 	Key      cache.ObjectName
 }
 
-// Store has the reconciles. Its methods may be called by any number of goroutines. A nil store keeps nothing.
+// Store has the recorded reconciles. Its methods are safe for concurrent use. A nil store keeps nothing.
 type Store struct {
 	most    int
 	words   words
@@ -40,15 +42,16 @@ type Store struct {
 
 	mu   sync.Mutex
 	logs map[ID]*log
-	// held is about how much memory the reconciles take, and versions how much of that the objects do. Reconciles is how many there are.
-	held, versions, passes int
-	// order has the reconciles of all objects from head on, the oldest first, and among them some that are dropped. Those before bare
-	// have no version any more.
+	// held is roughly the memory of all reconciles, and versions the part of the objects. reconciles is the number of
+	// reconciles.
+	held, versions, reconciles int
+	// order has the reconciles of all objects from head on, the oldest first; some of them are dropped already. Those
+	// before bare have no version.
 	order      []place
 	head, bare int
 }
 
-// place says which reconcile of a log it is.
+// place is the place of a reconcile in a log.
 type place struct {
 	log    *log
 	number int
@@ -74,9 +77,9 @@ func (s *Store) Record() *Record {
 	return r
 }
 
-// Keep keeps a reconcile over an object, with the object as the reconcile has read it; nil where that is not known. An object that is too large
-// for its share is not kept. A reconcile in which no handler ran is counted with the one before if that was like it. The record must not be
-// used any more.
+// Keep records a reconcile over an object. Version is the object as the reconcile has read it; nil if unknown, and
+// dropped if it is too large for its share. If no handler ran and the previous record is the same, the reconcile is only
+// counted. The record must not be used after that.
 func (s *Store) Keep(id ID, when Moment, r *Record, version *cached.Object) {
 	if s == nil {
 		return
@@ -98,18 +101,18 @@ func (s *Store) Keep(id ID, when Moment, r *Record, version *cached.Object) {
 	}
 	before := l.held
 	l.add(when, r.data, version)
-	s.held += l.held - before + passCosts
-	s.passes++
-	s.order = append(s.order, place{l, l.first + len(l.passes) - 1})
+	s.held += l.held - before + reconcileCosts
+	s.reconciles++
+	s.order = append(s.order, place{l, l.first + len(l.reconciles) - 1})
 	s.count(l, weight(version))
-	if len(l.passes) > passesMost {
+	if len(l.reconciles) > mostReconciles {
 		s.drop(l)
 	}
 	s.bound(l)
 	s.shrink()
 }
 
-// Left keeps the object as the last reconcile over it has written it, where no other reconcile sees it so.
+// Left records the object after the write of the last reconcile, if no other reconcile will see it.
 func (s *Store) Left(id ID, version *cached.Object) {
 	if s == nil || weight(version) > s.most/objectShare {
 		return
@@ -120,7 +123,7 @@ func (s *Store) Left(id ID, version *cached.Object) {
 	if l == nil {
 		return
 	}
-	last := &l.passes[len(l.passes)-1]
+	last := &l.reconciles[len(l.reconciles)-1]
 	s.count(l, weight(version)-weight(last.left))
 	last.left = version
 	s.bound(l)
@@ -130,11 +133,11 @@ func (s *Store) Left(id ID, version *cached.Object) {
 // bound drops the oldest versions of an object that has more than its share.
 func (s *Store) bound(l *log) {
 	for i := 0; l.versions > s.most/objectShare; i++ {
-		s.strip(l, &l.passes[i])
+		s.strip(l, &l.reconciles[i])
 	}
 }
 
-// weight is about how much memory a version takes.
+// weight is roughly the memory of a version.
 func weight(version *cached.Object) int {
 	if version == nil {
 		return 0
@@ -142,7 +145,7 @@ func weight(version *cached.Object) int {
 	return version.Size() + versionCosts
 }
 
-// count counts the memory that a version of an object takes, or gives back.
+// count adds the memory of an object's version, or subtracts it.
 func (s *Store) count(l *log, bytes int) {
 	s.held += bytes
 	s.versions += bytes
@@ -155,49 +158,49 @@ func (s *Store) strip(l *log, p *kept) {
 	p.version, p.left = nil, nil
 }
 
-// drop drops the oldest pass of an object.
+// drop drops the oldest reconcile of an object.
 func (s *Store) drop(l *log) {
-	s.strip(l, &l.passes[0])
+	s.strip(l, &l.reconciles[0])
 	before := l.held
 	l.drop()
-	s.held += l.held - before - passCosts
-	if s.passes--; len(l.passes) == 0 {
+	s.held += l.held - before - reconcileCosts
+	if s.reconciles--; len(l.reconciles) == 0 {
 		s.held -= l.held + logCosts
 		delete(s.logs, l.id)
 	}
 }
 
-// shrink drops what is too much: versions that take more than half of the room, and then passes.
+// shrink drops versions while they use more than half of the store, and then reconciles.
 func (s *Store) shrink() {
 	for ; s.bare < len(s.order) && s.versions > s.most/2; s.bare++ {
-		if at := s.order[s.bare]; at.pass() != nil {
-			s.strip(at.log, at.pass())
+		if at := s.order[s.bare]; at.reconcile() != nil {
+			s.strip(at.log, at.reconcile())
 		}
 	}
 	for ; s.head < len(s.order) && s.held > s.most; s.head++ {
-		if at := s.order[s.head]; at.pass() != nil {
+		if at := s.order[s.head]; at.reconcile() != nil {
 			s.drop(at.log)
 		}
 	}
 	s.bare = max(s.bare, s.head)
-	if len(s.order) > 2*s.passes+passesMost {
+	if len(s.order) > 2*s.reconciles+mostReconciles {
 		s.tidy()
 	}
 }
 
-// pass returns the reconcile of a place; nil where it is dropped.
-func (at place) pass() *kept {
+// reconcile returns the reconcile of a place; nil if it is dropped.
+func (at place) reconcile() *kept {
 	if i := at.number - at.log.first; i >= 0 {
-		return &at.log.passes[i]
+		return &at.log.reconciles[i]
 	}
 	return nil
 }
 
-// tidy takes those places out of the order whose reconciles are dropped.
+// tidy removes the places of dropped reconciles from the order.
 func (s *Store) tidy() {
 	out, bare := s.order[:0], 0
 	for i, at := range s.order {
-		if at.pass() == nil {
+		if at.reconcile() == nil {
 			continue
 		}
 		if i < s.bare {
@@ -209,8 +212,8 @@ func (s *Store) tidy() {
 	s.order, s.head, s.bare = out, 0, bare
 }
 
-// Of returns the reconciles over an object that are kept, the oldest first.
-func (s *Store) Of(id ID) []Pass {
+// Of returns the recorded reconciles over an object, the oldest first.
+func (s *Store) Of(id ID) []Reconcile {
 	if s == nil {
 		return nil
 	}
@@ -235,7 +238,7 @@ func (s *Store) Forget(id ID) {
 
 func (s *Store) forget(id ID) {
 	if l := s.logs[id]; l != nil {
-		for range len(l.passes) {
+		for range len(l.reconciles) {
 			s.drop(l)
 		}
 	}
@@ -256,12 +259,12 @@ func (s *Store) Clear(resource string) {
 	s.tidy()
 }
 
-// Held is about how much memory the reconciles take, in bytes, and how many reconciles there are.
-func (s *Store) Held() (bytes, passes int) {
+// Held returns roughly the memory of the reconciles in bytes, and their number.
+func (s *Store) Held() (bytes, reconciles int) {
 	if s == nil {
 		return 0, 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held, s.passes
+	return s.held, s.reconciles
 }

@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 )
 
-// wordsMost is how many words a store learns. An operator has a few for each handler; the bound is for those that make handlers' ids
-// without end.
+// wordsMost is how many words a store learns. An operator has a few for each handler; the bound is for handlers with
+// ever new ids.
 const wordsMost = 1024
 
-// words are the texts that many reconciles have. Each has a number, which takes a byte or two where the text would take a dozen. Words are
-// learned and never forgotten. The methods may be called by any number of goroutines.
+// words are texts that many reconciles have. Each has a number, which takes a byte or two instead of a dozen. Words are
+// learned and never forgotten. The methods are safe for concurrent use.
 type words struct {
 	known atomic.Pointer[vocabulary]
 	// mu is held while a word is learned.
@@ -28,7 +28,8 @@ type vocabulary struct {
 	texts   []string
 }
 
-// number returns the number of a word, which it learns. It is not known where there are too many, or the word is too long.
+// number returns the number of a word, and learns new words. Known is false if there are too many words, or the word is
+// too long.
 func (w *words) number(text string) (number int, known bool) {
 	if v := w.known.Load(); v != nil {
 		if number, known = v.numbers[text]; known {
@@ -57,7 +58,7 @@ func (w *words) number(text string) (number int, known bool) {
 	return number, true
 }
 
-// full reports whether no word is learned any more.
+// full reports whether the vocabulary has reached its limit.
 func (w *words) full() bool {
 	v := w.known.Load()
 	return v != nil && len(v.texts) == wordsMost

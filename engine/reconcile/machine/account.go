@@ -13,8 +13,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// Account says where an object is in the machine of a handler, how it came there, and which transitions lead on. About is what
-// conditions are asked about. Prefix is that of the operator's annotations.
+// Account says where an object is in the machine of a handler, how it came there, and which transitions lead out. About
+// is the subject for conditions. Prefix is the prefix of the operator's annotations.
 func Account(h *dsl.Handler, o *unstructured.Unstructured, prefix string, about *dsl.Subject) why.Machine {
 	m, out := h.Machine, why.Machine{ID: h.ID}
 	p, found := placeOf(m, o)
@@ -31,7 +31,7 @@ func Account(h *dsl.Handler, o *unstructured.Unstructured, prefix string, about 
 	if p.declared == nil {
 		return out
 	}
-	p.declared, _ = limited(p.declared, about) // the account has the error as that of the handler
+	p.declared, _ = limited(p.declared, about) // the handler reports the error
 	if stay := p.declared.Stay; stay != nil && !p.Since.IsZero() {
 		ends := p.ends()
 		out.Ends, out.Then = &ends, stay.Then
@@ -42,7 +42,7 @@ func Account(h *dsl.Handler, o *unstructured.Unstructured, prefix string, about 
 	return out
 }
 
-// wayOf says whether a transition is taken now.
+// wayOf describes a transition, with the answer of its condition.
 func wayOf(t dsl.Transition, p place, gotoKey string, about *dsl.Subject) why.Way {
 	out := why.Way{To: t.To}
 	switch {

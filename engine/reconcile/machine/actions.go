@@ -34,8 +34,9 @@ type act struct {
 	again *time.Duration
 	// void: its changes are dropped.
 	void bool
-	// refused is the server's refusal of the action's changes; nil if the action is not known to be the cause.
-	refused error
+	// rejected is the error with which the server rejects the action's changes; nil if the action is not known to be the
+	// cause.
+	rejected error
 	// outside: it has succeeded, and changes the object outside its status.
 	outside bool
 }
@@ -56,9 +57,9 @@ func outside(acts []act) bool {
 }
 
 // counts reports whether the action's changes are part of the patch.
-func (a act) counts() bool { return a.refused == nil && !a.void }
+func (a act) counts() bool { return a.rejected == nil && !a.void }
 
-// act runs the actions of the state: During when Enter has succeeded.
+// act runs Enter, and During once Enter has succeeded.
 func (x run) act(ctx context.Context, s state) state {
 	moves := len(s.moves)
 	if s = x.enter(ctx, s); len(s.moves) > moves || !s.entered() {
@@ -111,8 +112,8 @@ func (x run) do(ctx context.Context, s state, name string, action dsl.Func) (_ s
 	}
 	a.outside = false
 	switch {
-	case a.refused != nil:
-		err = fmt.Errorf("changing the object: %w", a.refused)
+	case a.rejected != nil:
+		err = fmt.Errorf("changing the object: %w", a.rejected)
 	case a.void:
 		err = a.err
 	default:
@@ -162,8 +163,8 @@ func (x run) resolve(s state, p *dsl.Patch) (*dsl.Patch, error) {
 	return x.Resolve(s.object, p)
 }
 
-// show applies changes to the object as later actions see it. It reports whether they include changes outside the
-// status.
+// show applies changes to the object, so that later actions see them. It reports whether they include changes outside
+// the status.
 func (x run) show(s state, p *dsl.Patch) (_ state, outside bool) {
 	shown := *p
 	shown.Conditions = slices.Concat(p.Conditions, p.Offered)
@@ -173,19 +174,19 @@ func (x run) show(s state, p *dsl.Patch) (_ state, outside bool) {
 	return s, len(change) > 0
 }
 
-// showBook applies the progress to the object as actions see it.
+// showBook applies the progress to the object, so that actions see it.
 func (x run) showBook(s state) state {
 	s, _ = x.show(s, x.book(s))
 	return s
 }
 
-// book returns the changes of the status that have the object where it is.
+// book returns the progress of the object as a patch of its status.
 func (x run) book(s state) *dsl.Patch {
 	return &dsl.Patch{Status: s.status(x.machine, x.request.Object.GetUID())}
 }
 
-// Wishes returns the attempt's changes without the machine's own; if there are none, all changes. If the server
-// refuses the attempt, it refuses these, and the machine's own are then not written with them.
+// Wishes returns the attempt's changes without the machine's own. If there are none, it returns all changes. If the
+// server rejects an attempt, it is for these changes, and the machine's own are not written with them then.
 func (x *Result) Wishes(all *dsl.Patch) *dsl.Patch {
 	if x == nil {
 		return all
@@ -202,16 +203,16 @@ func (x *Result) Wishes(all *dsl.Patch) *dsl.Patch {
 	return out
 }
 
-// Blame notes that the server refuses the attempt's changes. The last action with changes that was not blamed
-// before has failed then. Another attempt, with this one as Before, decides what follows, and the reconcile writes it.
-// It reports whether there is such an action.
+// Blame notes that the server rejects the attempt's changes. The last action with changes that has not been blamed yet
+// has failed. Another attempt, with this one as Before, decides what follows, and the reconcile writes that. It reports
+// whether there is such an action.
 func (x *Result) Blame(refusal error) bool {
 	if x == nil {
 		return false
 	}
 	for i, a := range slices.Backward(x.acts) {
 		if a.counts() && !a.wants.Empty() {
-			x.acts[i].refused = refusal
+			x.acts[i].rejected = refusal
 			return true
 		}
 	}

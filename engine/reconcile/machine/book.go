@@ -26,8 +26,8 @@ type Book struct {
 	Failures int64
 }
 
-// Read reads an object's progress. It is not found if the object has none, or that of another object. Since is zero if
-// it is not a valid time, or in the future: otherwise anyone who may write the status could postpone time limits.
+// Read reads an object's progress. It is not found if the object has none, or another object's. Since is zero if it is
+// invalid or in the future: otherwise anyone who may write the status could postpone time limits.
 func Read(m *dsl.Machine, o *unstructured.Unstructured) (b Book, found bool) {
 	value := func(name string) any {
 		out, _ := m.Field(name).In(o.Object)

@@ -19,12 +19,12 @@ import (
 
 // The reasons of conditions and Events other than states.
 const (
-	// EnterFailed and DuringFailed: an action has failed, and is retried.
+	// EnterFailed and DuringFailed: an action has failed, and is tried again.
 	EnterFailed  = "EnterFailed"
 	DuringFailed = "DuringFailed"
 	// WhenFailed: the condition of a transition failed.
 	WhenFailed = "WhenFailed"
-	// StayFailed: how long an object may be in its state could not be worked out.
+	// StayFailed: computing how long an object may be in its state failed.
 	StayFailed = "StayFailed"
 	// Looping: transitions form a circle without an action.
 	Looping = "Looping"
@@ -128,9 +128,9 @@ func truth(holds bool) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// retire removes conditions of an earlier version of the machine, or of a former machine: their reason is the state
-// in that machine's progress, or a failure. When the patch is written, it is also checked that nothing declares the
-// condition and that this operator has set it. If some code may set unknown conditions, all stay.
+// retire removes conditions of an earlier version of the machine, or of a former machine: their reason is the state in
+// that machine's progress, or a failure. The write also checks that nothing declares the condition and that this
+// operator has set it. If some code may set undeclared conditions, all stay.
 func (x run) retire() {
 	if !x.Declared || x.Gone {
 		return

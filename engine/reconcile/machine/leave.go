@@ -11,8 +11,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Leave returns a patch that removes a machine's progress and conditions from an object. When the operator sees the
-// object again, its earlier state must not count. It is empty for an object without its own progress.
+// Leave returns a patch that removes a machine's progress and conditions from an object, so that it starts over if it
+// comes back. The patch is empty for an object without its own progress.
 func Leave(m *dsl.Machine, o *unstructured.Unstructured) *dsl.Patch {
 	out := dsl.NewPatch()
 	if _, found := Read(m, o); !found {

@@ -19,8 +19,8 @@ type place struct {
 	Book
 	// declared is the state as the machine declares it; nil for an undeclared one.
 	declared *dsl.State
-	// moves are the transitions of this attempt, and history has earlier ones, too. rewrite: the history in the status
-	// is another one.
+	// moves are the transitions of this attempt. history also has earlier ones. rewrite: the history in the status is
+	// out of date.
 	moves   []Move
 	history []any
 	rewrite bool
@@ -34,7 +34,7 @@ func placeOf(m *dsl.Machine, o *unstructured.Unstructured) (p place, found bool)
 	return p, found
 }
 
-// begin returns the initial place, since when an earlier attempt has begun there.
+// begin returns the initial place. If an earlier attempt has begun there, its time counts.
 func begin(m *dsl.Machine, deleting bool, known Done) place {
 	p := place{Book: Book{State: m.First(deleting).Name, Since: now()}, rewrite: true}
 	if known.State == p.State {

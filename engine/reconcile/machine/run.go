@@ -14,7 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Input is what a reconcile gives an attempt. Nothing changes it.
+// Input is the input of an attempt. Nothing changes it.
 type Input struct {
 	// Handler is the machine's handler, and Others are the other machines of its resource.
 	Handler *dsl.Handler
@@ -23,35 +23,35 @@ type Input struct {
 	Prefix string
 	// Early: the attempt is made before it is due, so a failure does not count.
 	Early bool
-	// Gone: the object is out of sight, and its state cannot be written any more. Known has its state.
+	// Gone: the cache does not show the object, and its state cannot be written. Known has its state.
 	Gone bool
 	// Declared: all handlers of the resource declare the conditions that they set.
 	Declared bool
-	// Resolve, when set, returns an action's patch without transformations, for the object as the action left it. The
-	// error says why the patch, or a part of it, is dropped.
+	// Resolve, if not nil, returns an action's patch without transformations, for the object after the action. The error
+	// says why the patch, or a part of it, is dropped.
 	Resolve func(o *unstructured.Unstructured, p *dsl.Patch) (*dsl.Patch, error)
-	// Known has what an earlier attempt has done and not written.
+	// Known has the work of an earlier attempt that is not written yet.
 	Known Done
-	// Before is the result of the previous attempt in the same reconcile, whose patch the server has refused, see
+	// Before is the result of the previous attempt in the same reconcile, if the server has rejected its patch, see
 	// [Result.Blame]; or nil.
 	Before *Result
 }
 
-// Result is what an attempt has come to, besides its patch and its error.
+// Result is the result of an attempt, beside its patch and its error.
 type Result struct {
 	// Moves are the transitions in the patch. They are taken when it is written.
 	Moves []Move
-	// Done is what was done whether or not the patch is written, and Sent what is done when it is written; the next
-	// attempt must get it as Known.
+	// Done is the work that is done even if the patch is not written. Sent is the work that is done once it is written.
+	// The next attempt gets it as Known.
 	Done, Sent Done
 
 	acts []act
 }
 
-// Done records work in a state. The time is when its Enter had succeeded; zero if it has not, or there is none.
-// Since distinguishes stays in the state. Put: the actions' changes outside the status were sent. looked: no action
-// has failed or waits, and During asks for another run at a time, or zero. goal: the object goes there next. Book is
-// the state of an object that is out of sight, or was when it came back.
+// Done records work in a state. At is when its Enter succeeded; zero if it has not, or there is none. Since
+// distinguishes stays in the state. Put: the actions' changes outside the status were sent. looked: no action has failed
+// or waits. again is when During asks for another run, or zero. goal: the object goes there next. Book is the state of
+// an object that the cache does not show, or did not until now.
 type Done struct {
 	State     string
 	Since, At time.Time
@@ -62,20 +62,20 @@ type Done struct {
 	Book      *Book
 }
 
-// of reports whether d is about the same stay in a state as progress.
+// of reports whether d is about the stay in a state that b records.
 func (d Done) of(b Book) bool { return d.State == b.State && d.Since.Equal(b.Since) }
 
 // goal is a state that an object goes to, and why. Without a state, the transitions decide.
 type goal struct{ to, why string }
 
-// run is what the steps of an attempt work with. The changes of the attempt go into the request's patch.
+// run has the inputs of an attempt's steps. The changes of the attempt go into the request's patch.
 type run struct {
 	Input
 	machine *dsl.Machine
 	request *dsl.Request
 }
 
-// state is what an attempt has come to so far. Each step returns the next one.
+// state is the state of an attempt. Each step returns the next one.
 type state struct {
 	place
 	problem
@@ -83,18 +83,18 @@ type state struct {
 	object *unstructured.Unstructured
 	// acts are the actions that have run, in their order.
 	acts []act
-	// done and sent are those of the result.
+	// done and sent become those of the result.
 	done, sent Done
-	// goal is where the object goes after the actions' changes outside the status are written.
+	// goal is the next state, once the actions' changes outside the status are written.
 	goal goal
 }
 
-// problem is why an attempt leaves its object not ready, or the attempt has failed.
+// problem is why an attempt fails, or leaves its object not ready.
 type problem struct {
 	// err is the error of an action or a condition, and reason is its reason in conditions.
 	err    error
 	reason string
-	// waits is the wait of an action or a condition. idle: it is an action's.
+	// waits is the wait of an action or a condition. idle: an action waits.
 	waits error
 	idle  bool
 }
@@ -124,7 +124,7 @@ func Run(ctx context.Context, in Input, r *dsl.Request) (Result, error) {
 // deleting reports whether the object is being deleted.
 func (x run) deleting() bool { return x.request.Cause == dsl.Delete }
 
-// open reads where the object is, or has it begin.
+// open reads where the object is, or makes it begin.
 func (x run) open() state {
 	s := state{object: x.request.Object}
 	if x.Known.Book != nil && x.Gone {
@@ -140,7 +140,7 @@ func (x run) open() state {
 	return x.showBook(s) // so that actions see it in the first state, too
 }
 
-// arrive finds the state in the progress, or for an unknown one the state in Migrate.
+// arrive finds the declaration of the state in the progress. An undeclared state is replaced by the state in Migrate.
 func (x run) arrive(s state) state {
 	var deletion bool
 	s.place, deletion = s.find(x.machine)
@@ -160,8 +160,8 @@ func (x run) arrive(s state) state {
 	return s
 }
 
-// work runs the actions of the state, and of the following states if they have no actions. It reports whether there
-// is more to do at once.
+// work runs the actions of the state, and then of following states as long as no transition leads to actions. It reports
+// whether the handler must run again at once.
 func (x run) work(ctx context.Context, s state) (_ state, again bool) {
 	s = x.limit(s)
 	if x.Known.Put && x.Known.of(s.Book) {
@@ -195,9 +195,9 @@ func (x run) work(ctx context.Context, s state) (_ state, again bool) {
 	return s, false
 }
 
-// put has the actions' changes outside the status written alone. The status is written first, and after a crash
-// between the two writes it would claim changes that were not made. So no transition is written with them; the next
-// attempt takes it, see resume.
+// put makes the reconcile write the actions' changes outside the status alone. The status is written first; after a
+// crash between the two writes it would claim changes that were not made. So the next attempt takes the transition, see
+// resume.
 func (x run) put(s state) state {
 	s.sent = Done{State: s.State, Since: s.Since, At: s.Entered, Put: true, looked: s.err == nil && s.waits == nil, goal: s.goal}
 	if after := x.request.Again; after != nil {
@@ -209,9 +209,9 @@ func (x run) put(s state) state {
 	return s
 }
 
-// resume continues after an attempt that has only written its actions' changes: the transition is taken now, before
-// actions run once more. So an action with a different change each time does not keep the object in its state, and
-// a change that the server drops is sent once. It reports whether that is all, because nothing has happened since.
+// resume continues after an attempt that has only written its actions' changes. It takes the transition before actions
+// run once more. So an action with a different change each time does not keep the object in its state. A change that
+// the server drops is sent only once. It reports whether that is all, because nothing has happened since.
 func (x run) resume(s state) (_ state, all bool) {
 	s.done = x.Known
 	s.done.Put = x.Known.goal.to != "" // otherwise the next attempt runs them
@@ -262,8 +262,8 @@ func (x run) outcome(s state, again bool) error {
 	return ending(s.place, again)
 }
 
-// failure returns the error of an action. In a deletion it is permanent only in a terminal state: otherwise the
-// deletion would end before its states are through.
+// failure returns the error of an action. In a deletion it is permanent only in a terminal state: otherwise the deletion
+// would end before its states are through.
 func (x run) failure(s state) error {
 	if x.deleting() && !s.declared.Terminal && dsl.IsPermanent(s.err) {
 		return errors.New(s.err.Error())

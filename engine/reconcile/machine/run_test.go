@@ -81,6 +81,10 @@ func (s *sent) Event(kind dsl.EventType, reason, format string, args ...any) {
 	s.list = append(s.list, fmt.Sprintf("%s %s %s", kind, reason, fmt.Sprintf(format, args...)))
 }
 
+func (s *sent) EventAbout(any, dsl.EventType, string, string, ...any) error {
+	return errors.ErrUnsupported
+}
+
 // object returns the object that an attempt finds.
 func (g given) object() *unstructured.Unstructured {
 	status := map[string]any{}

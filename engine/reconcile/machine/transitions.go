@@ -22,7 +22,7 @@ func (x run) move(s state, to, why string) state {
 
 // asked returns the state in the annotation goto, if there is one.
 func (x run) asked() (to string, asked bool) {
-	if x.Gone { // the annotation cannot be removed from an object that is out of sight
+	if x.Gone { // the annotation cannot be removed from an object that is gone
 		return "", false
 	}
 	to, asked = x.request.Object.GetAnnotations()[x.gotoKey()]
@@ -31,9 +31,8 @@ func (x run) asked() (to string, asked bool) {
 
 func (x run) gotoKey() string { return x.machine.GotoKey(x.Prefix) }
 
-// goTo takes the transition that a person asks for, or refuses it, and removes the annotation. While that exists, no
-// other transition is taken: the transition may have been written to the status, and the annotation not have been
-// removed yet.
+// goTo takes the transition that a person asks for, or rejects it, and removes the annotation. While that exists, no
+// other transition is taken: the transition may have been written to the status before the annotation is removed.
 func (x run) goTo(s state, to string) state {
 	x.request.Patch.Remove(dsl.Path{"metadata", "annotations", x.gotoKey()}.String())
 	if to == s.State {
@@ -46,7 +45,7 @@ func (x run) goTo(s state, to string) state {
 	return s
 }
 
-// refusal says why a goto is refused, and what is possible.
+// refusal says why a goto is rejected, and what is possible.
 func refusal(from *dsl.State, key, to string) string {
 	var ways []string
 	for _, w := range from.Ways() {
@@ -61,7 +60,7 @@ func refusal(from *dsl.State, key, to string) string {
 	return fmt.Sprintf("The annotation %s asks for %q, and the object is in state %s: %s", key, to, from.Name, can)
 }
 
-// fail notes that an action has failed, or waits. A failure too many takes the object to the state of the budget.
+// fail notes that an action has failed, or waits. A failure too many moves the object to the state of the budget.
 func (x run) fail(s state, err error, action, reason string) state {
 	if _, waits := attempt.Waits(err); waits {
 		s.waits, s.idle = err, true

@@ -78,7 +78,7 @@ func recolorSite(s *scene.Stage, color string) {
 }
 
 // TestARecordDecidesOnChildrenOfAClusterScopedOwner holds that children in namespaces count for an owner that has none just
-// as its record lists them.
+// as its inventory lists them.
 func TestARecordDecidesOnChildrenOfAClusterScopedOwner(t *testing.T) {
 	const genuine = "keep/settings/=elsewhere/web:owned,delete"
 	begin := func(s *scene.Stage) {
@@ -137,7 +137,7 @@ func TestARecordDecidesOnChildrenOfAClusterScopedOwner(t *testing.T) {
 			s.Forget()
 			recolorSite(s, "both")
 			s.Called("keep update", "applying ConfigMap attacker/web: it exists and is not owned by this object; it names this object as its "+
-				"controller, but is not in its record of children (annotation op.handwerk.dev/children): delete it, or give the child another name",
+				"controller, but is not in its inventory of children (annotation op.handwerk.dev/children): delete it, or give the child another name",
 				genuine)
 			if now := s.Get(scene.ConfigMaps, attacker, "web"); now.GetResourceVersion() != forged.GetResourceVersion() {
 				s.T.Errorf("it was written to: %v", now.Object)
@@ -162,7 +162,7 @@ func TestANamespaceOwnsObjectsInItWithoutARecord(t *testing.T) {
 }
 
 // TestAClusterScopedOwnerHasChildrenInNamespaces holds that an object without a namespace can own some with one, which
-// costs it a write of its record before the first.
+// costs it a write of its inventory before the first.
 func TestAClusterScopedOwnerHasChildrenInNamespaces(t *testing.T) {
 	const teams = "teams.v1.example.com"
 	kit.Run(t, func(t *testing.T, c *kit.Cluster) {

@@ -159,7 +159,7 @@ func TestAForgedChildBelongsToNoOwner(t *testing.T) {
 			s.Settle() // or it may be seen too late, which is the next one
 			s.Resize(2)
 			s.Called("keep update", "applying ConfigMap attacker/web: it exists and is not owned by this object; it has the label of this object, "+
-				"but is not in its record of children (annotation op.handwerk.dev/children): delete it, or give the child another name",
+				"but is not in its inventory of children (annotation op.handwerk.dev/children): delete it, or give the child another name",
 				genuine)
 			s.Wrote("patch foos default/web")
 			if o := s.Get(scene.ConfigMaps, attacker, "web"); o.GetResourceVersion() != forged.GetResourceVersion() || listedInRecord(s) != `["/ConfigMap/elsewhere/web"]` {

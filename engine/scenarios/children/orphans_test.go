@@ -230,7 +230,7 @@ func TestAnOrphanOfARestoredBackupStays(t *testing.T) {
 }
 
 // TestAnOrphanIsRecordedBeforeItCouldBeLost holds when a child with an owner reference which is to stay comes to be in its
-// owner's record, and what that costs.
+// owner's inventory, and what that costs.
 func TestAnOrphanIsRecordedBeforeItCouldBeLost(t *testing.T) {
 	const made = "patch configmaps default/"
 	named := func(name string) dsl.DesiredChild {

@@ -120,7 +120,7 @@ func TestTheRecordCostsFewWrites(t *testing.T) {
 				"metadata": map[string]any{"name": "web", "annotations": map[string]any{"note": strings.Repeat("x", 262144-100)}}})
 			s.Advance(time.Hour)
 			got := s.Take()
-			if len(got) != 2 || !strings.Contains(got[1], "entering children of Foo default/web into its record: its annotations would have 26") {
+			if len(got) != 2 || !strings.Contains(got[1], "entering children of Foo default/web into its inventory: its annotations would have 26") {
 				s.T.Errorf("calls %v", got)
 			}
 			if s.Get(scene.ConfigMaps, "elsewhere", "web") != nil {

@@ -148,7 +148,7 @@ func notesColor(foo *dsl.Resource) {
 	})
 }
 
-// TestAnOldCacheDropsNoChildFromTheRecord holds that a child which its cache does not show yet stays in its owner's record,
+// TestAnOldCacheDropsNoChildFromTheRecord holds that a child which its cache does not show yet stays in its owner's inventory,
 // however long no event reports it.
 func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *kit.Journal) {
@@ -235,7 +235,7 @@ func TestAnOldCacheDropsNoChildFromTheRecord(t *testing.T) {
 func TestARecordThatSomebodyRemovesIsLogged(t *testing.T) {
 	scene.Play(t, scene.Scenario{Operator: keepsOnChange, Play: func(s *scene.Stage) {
 		s.CreateElsewhere()
-		log := scene.LaunchWithLog(s, "taken children out of the record")
+		log := scene.LaunchWithLog(s, "taken children out of the inventory")
 		s.Create(scene.Web)
 		s.WantLines(log)
 		s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) {

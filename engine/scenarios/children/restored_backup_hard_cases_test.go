@@ -122,7 +122,7 @@ func removesUnwanted(ctx context.Context, r *dsl.Request) error {
 	return err
 }
 
-// TestNoChildGoesUntilARestoredServerIsListed holds that no child is deleted, and none leaves its owner's record, before the
+// TestNoChildGoesUntilARestoredServerIsListed holds that no child is deleted, and none leaves its owner's inventory, before the
 // owner's feed and that of the child have listed again.
 func TestNoChildGoesUntilARestoredServerIsListed(t *testing.T) {
 	// slow makes it take a while until a resource is listed again.

@@ -86,7 +86,7 @@ func TestAWhenThatIsFalseLeavesChildrenAsTheyAre(t *testing.T) {
 				v.Wrote()
 				v.Delete(scene.ConfigMaps, "default", "a")
 				v.Advance(time.Minute)
-				v.Forget() // what is tied by a label is taken off the owner's record
+				v.Forget() // what is tied by a label is taken off the owner's inventory
 				v.Advance(time.Hour)
 				v.WantChildren()
 				v.Wrote()

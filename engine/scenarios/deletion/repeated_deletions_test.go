@@ -270,6 +270,7 @@ func TestAnObjectThatWentWithAWriteIsNotWrittenAgain(t *testing.T) {
 	scene.PlayAll(t, map[string]scene.Scenario{
 		"of many objects": {
 			Operator: func(foo *dsl.Resource, _ *kit.Journal) {
+				foo.Limits = &dsl.Limits{Deletions: dsl.DeletionLimits{PerMinute: dsl.Unlimited, Share: dsl.Unlimited}}
 				foo.OnDelete("left", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus("left", true)
 					return nil

@@ -269,6 +269,7 @@ func (g *ground) yaml(resources string) *dsl.Operator {
 	if err != nil {
 		g.t.Fatal(err)
 	}
+	op.Settings.Limits.Deletions = dsl.DeletionLimits{PerMinute: dsl.Unlimited, Share: dsl.Unlimited} // the cost of many is what counts
 	return op
 }
 

@@ -35,7 +35,7 @@ func patches(name string) dsl.Func {
 	}
 }
 
-// applies returns a handler that applies a ConfigMap in another namespace, which its owner's record lists.
+// applies returns a handler that applies a ConfigMap in another namespace, which its owner's inventory lists.
 func applies(name string) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		child := map[string]any{

@@ -176,7 +176,7 @@ func foreseen(h why.Handler) string {
 }
 
 // did is what a reconcile says of a handler; empty where it had nothing to do.
-func did(p why.Pass, handler string) string {
+func did(p why.Reconcile, handler string) string {
 	if i := slices.IndexFunc(p.Attempts, func(a why.Attempt) bool { return a.Handler == handler }); i >= 0 {
 		return "Ran for " + p.Attempts[i].Cause
 	}

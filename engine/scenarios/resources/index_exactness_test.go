@@ -198,23 +198,6 @@ func TestAnIndexThatCannotBeReadHoldsUpItsReadersAlone(t *testing.T) {
 				s.Advance(15 * time.Second)
 				s.Called("see create")
 			}},
-		"an object that the function fails for is left out, until it changes": {Operator: scene.LooksUp(dsl.Reconcile), Play: func(s *scene.Stage) {
-			s.Create(settingsMap("a", "", "x", "broken"))
-			s.Create(settingsMap("b", "", "x", "2"))
-			s.Create(settingsMap("c", "", "x", "3"))
-			s.LaunchWithIndex()
-			s.Create(scene.FooWithRef("web", "x"))
-			s.Called("web create: 2 3")
-			wantIndexHealth(s, "indexed", "default/a: not yet")
-			setData(s, "c", "v", "panic")
-			s.Called("web index: 2")
-			wantIndexHealth(s, "indexed", "default/c: panic: no")
-			setData(s, "a", "v", "1")
-			s.Called("web index: 1 2")
-			s.Delete(scene.ConfigMaps, "default", "c")
-			s.Called()
-			wantIndexHealth(s, "indexed", "")
-		}},
 		"an index that there is not": {
 			Operator: func(foo *dsl.Resource, j *kit.Journal) {
 				foo.OnReconcile("see", func(_ context.Context, r *dsl.Request) error {

@@ -330,6 +330,7 @@ func TestDeletionsOfANamespaceAreComplete(t *testing.T) {
 	const number = 30
 	scene.Play(t, scene.Scenario{Operator: watched, Play: func(s *scene.Stage) {
 		s.Operator.Scope.Namespaces = []string{"team-*"}
+		s.Operator.Settings.Limits.Deletions = dsl.DeletionLimits{PerMinute: dsl.Unlimited, Share: dsl.Unlimited}
 		for i := range number {
 			s.Create(fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web-%d, namespace: team-a}}`, i))
 		}

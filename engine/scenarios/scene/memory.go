@@ -17,7 +17,7 @@ func (s *Stage) WithLittleMemory(launch func()) {
 	s.Settle()
 }
 
-// Large is a Foo whose reconcile takes all that passes may have in an operator with little memory.
+// Large is a Foo whose reconcile takes all that reconciles may have in an operator with little memory.
 func Large(name string) string {
 	return `{apiVersion: example.com/v1, kind: Foo, metadata: {name: ` + name + `, namespace: default}, spec: {text: ` + strings.Repeat("x", 64<<10) + `}}`
 }

@@ -93,7 +93,7 @@ func TestAnAnswerIsTheSameWhateverHoldsTheObject(t *testing.T) {
 }
 
 // passes are those over web that are kept.
-func passes(s *scene.Stage) []why.Pass {
+func passes(s *scene.Stage) []why.Reconcile {
 	s.T.Helper()
 	a, err := s.Process.Engine().Why(s.T.Context(), why.Question{Resource: "foo", Namespace: "default", Name: "web", History: true})
 	if err != nil {

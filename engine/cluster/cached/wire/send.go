@@ -43,7 +43,8 @@ func newSender(config *rest.Config, client *http.Client, c *rest.RESTClient, as 
 	return s
 }
 
-// hears reports whether a client of the config passes warnings on. Without a handler, that of all clients hears them.
+// hears reports whether clients of the config pass warnings of the server to a handler. If the config has no handler,
+// client-go's default handler gets them.
 func hears(config *rest.Config) bool {
 	var handler any = config.WarningHandlerWithContext
 	if config.WarningHandlerWithContext == nil {

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ruled is an operator with rules about Sites; the text is in the place of the rules.
+func ruled(rules string) string {
+	return `
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: sites}
+resources:
+  - resource: sites.v1.example.com
+    schema: {kind: Site, spec: {page: boolean, image: string}}
+    handlers: [{id: log, log: {message: seen}}]
+    validate: ` + rules
+}
+
+// TestAPlanNamesObjectsThatANewRuleWouldRefuse holds that people learn of them before the next change of such an object fails.
+func TestAPlanNamesObjectsThatANewRuleWouldRefuse(t *testing.T) {
+	const image = `{id: image, rule: "!has(self.spec.image) || self.spec.image.startsWith('nginx')", message: "no ${self.spec.image}"}`
+	for _, tc := range []struct {
+		name, before, after string
+		want                []Refusal
+	}{
+		{"a new rule", "[{id: other, rule: 'true'}]", "[" + image + "]", []Refusal{{"Site", "shop", "docs", "sites/image", "no httpd:2"}}},
+		{"a rule that was there", "[" + image + "]", "[" + image + "]", nil},
+		{"a rule that has changed", "[{id: image, rule: 'true'}]", "[" + image + "]", []Refusal{{"Site", "shop", "docs", "sites/image", "no httpd:2"}}},
+		{"a rule about creations alone", "[{id: other, rule: 'true'}]", "[" + strings.Replace(image, "{id", "{operations: [create], id", 1) + "]", nil},
+		{"a rule that warns", "[{id: other, rule: 'true'}]", "[" + strings.Replace(image, "{id", "{action: warn, id", 1) + "]", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				after, functions := read(t, ruled(tc.after))
+				before, _ := read(t, ruled(tc.before))
+				in := &Input{Operator: after, Against: before, Functions: functions, Objects: Objects{List: objectsOf(t, site)}}
+				report, err := Make(Job{For: time.Hour}, in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tc.want, report.Refused); diff != "" {
+					t.Errorf("refused (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}

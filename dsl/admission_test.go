@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestAnAdmissionHandlerHasItsObjectInATypeOfItsAuthor(t *testing.T) {
+	type foo struct {
+		Spec struct {
+			Size  int64  `json:"size"`
+			Color string `json:"color,omitempty"`
+		} `json:"spec"`
+	}
+	fn := TypedAdmission(func(_ context.Context, r *TypedAdmissionRequest[foo]) error {
+		if r.Old.Spec.Size > r.Object.Spec.Size {
+			return Deny(metav1.StatusReasonInvalid, "from %d to %d", r.Old.Spec.Size, r.Object.Spec.Size)
+		}
+		r.Object.Spec.Color = "blue"
+		return nil
+	})
+	ask := func(was, is int64) (*AdmissionRequest, error) {
+		r := &AdmissionRequest{Patch: NewPatch(), Subject: Subject{
+			Object: &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": is}}}, Old: map[string]any{"spec": map[string]any{"size": was}},
+		}}
+		return r, fn(t.Context(), r)
+	}
+	if _, err := ask(3, 2); err == nil || err.Error() != "from 3 to 2" {
+		t.Errorf("the error is %v", err)
+	}
+	r, err := ask(2, 3)
+	if diff := cmp.Diff(map[string]any{"spec": map[string]any{"color": "blue"}}, r.Patch.Object); diff != "" || err != nil {
+		t.Errorf("the change is (-want +got):\n%s, %v", diff, err)
+	}
+}
+
+func TestFaultsOfAdmissionHandlers(t *testing.T) {
+	fn := func(context.Context, *AdmissionRequest) error { return nil }
+	for _, tc := range []struct {
+		name    string
+		declare func(*Resource)
+		want    string
+	}{
+		{"they need no other handlers", func(r *Resource) { r.Validate("a", fn) }, ""},
+		{"filters and a timeout", func(r *Resource) {
+			r.Validate("a", fn, Label("a", "b"), When(func(*Subject) (bool, error) { return true, nil }), Timeout(5e9))
+		}, ""},
+		{"an id twice", func(r *Resource) { r.Validate("a", fn); r.Mutate("A", fn) }, "the id is used twice"},
+		{"an id that is no part of a name", func(r *Resource) { r.Validate("a_b", fn) }, `want letters, digits, '-' and '.', at most 63, found "a_b"`},
+		{"an unknown operation", func(r *Resource) { r.Validate("a", fn, Operations("PATCH")) }, `unknown operation "PATCH" (want CREATE, UPDATE, DELETE or CONNECT)`},
+		{"a change of what is deleted", func(r *Resource) { r.Mutate("a", fn, Operations(admissionv1.Delete)) }, "a deletion stores no object that could be changed"},
+		{"an unknown policy for failures", func(r *Resource) { r.Validate("a", fn, FailurePolicy("Maybe")) }, `unknown policy "Maybe" (want Fail or Ignore)`},
+		{"retries", func(r *Resource) { r.Validate("a", fn, Retries(3)) }, "is not for admission handlers, which answer a request once"},
+		{"an option of admission on a handler", func(r *Resource) {
+			r.OnCreate("a", func(context.Context, *Request) error { return nil }, FailurePolicy(registrationv1.Ignore))
+		}, "is only for admission handlers"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			op := New("demo")
+			op.Resource("foos.v1.example.com", tc.declare)
+			got := ""
+			if err := op.Validate(); err != nil {
+				if fault, is := errors.AsType[*Fault](err); is {
+					got = fault.Err.Error()
+				} else {
+					got = fmt.Sprint(err)
+				}
+			}
+			if got != tc.want {
+				t.Errorf("the fault is %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

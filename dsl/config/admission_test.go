@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+// ruled is a configuration with rules; the text is what stands under the resource.
+func ruled(rules string) string {
+	return header + `resources:
+- resource: foos.v1.example.com
+  schema: {kind: Foo, spec: {size: integer | required=true, color: string}}
+  let: {big: self.spec.size > 5}
+  related: [{name: peers, resource: foos.v1.example.com}]
+` + rules
+}
+
+func TestRulesBecomePoliciesIfTheAPIServerCanEvaluateThem(t *testing.T) {
+	for _, tc := range []struct{ name, rules, want string }{
+		{"a rule about the object", "  validate: [{id: a, rule: self.spec.size < 9}]", "object.spec.size < 9"},
+		{"a rule with a let", "  validate: [{id: a, rule: '!big'}]", "!(object.spec.size > 5\n)"},
+		{"a rule about deletions sees the object that goes", "  validate: [{id: a, rule: self.spec.size < 9, operations: [delete]}]", "oldObject.spec.size < 9"},
+		{"a rule about more than deletions sees either", "  validate: [{id: a, rule: self.spec.size < 9, operations: [delete, create]}]", "(object != null ? object : oldObject).spec.size < 9"},
+		{"a when with params stands before the rule", "  validate: [{id: a, rule: self.spec.size < 9, when: params.data.on == 'yes', params: {apiVersion: v1, kind: ConfigMap, name: limits}}]",
+			"!(params.data.on == 'yes') || (object.spec.size < 9)"},
+		{"a comment before the rule ends before it", "  validate: [{id: a, rule: self.spec.size < 9, when: params.data.on == 'yes' // on, params: {apiVersion: v1, kind: ConfigMap, name: limits}}]",
+			"!(params.data.on == 'yes' // on\n) || (object.spec.size < 9)"},
+		{"a rule that reads related objects needs a webhook", "  validate: [{id: a, rule: related.peers.size() < 9}]", "webhook: it reads related"},
+		{"a function of Handwerk needs a webhook", "  validate: [{id: a, rule: hash(self.spec.size) != ''}]", "webhook: the API server cannot evaluate it: undeclared reference to 'hash' (in container '')"},
+		{"a message that needs a webhook makes the rule one", "  validate: [{id: a, rule: self.spec.size < 9, message: '${now}'}]", "webhook: message: it reads now"},
+		{"the author may want a webhook", "  validate: [{id: a, rule: self.spec.size < 9, enforce: webhook}]", "webhook: enforce says so"},
+		{"fields that a rule sets", "  mutate: [{id: a, set: {spec: {color: blue}}}]", `("spec" in object ? [] : [JSONPatch{op: "add", path: "/spec", value: {}}]) +
+[JSONPatch{op: "add", path: "/spec/color", value: "blue"}]`},
+		{"keys of annotations stay as they are written", "  mutate: [{id: a, set: {annotations: {Foo/Bar: '${self.spec.size}'}}}]", `("annotations" in object["metadata"] ? [] : [JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]) +
+(dyn((object.spec.size)) == null ? ("annotations" in object["metadata"] && "Foo/Bar" in object["metadata"]["annotations"] ? [JSONPatch{op: "remove", path: "/metadata/annotations/Foo~1Bar"}] : []) : [JSONPatch{op: "add", path: "/metadata/annotations/Foo~1Bar", value: string(dyn((object.spec.size)))}])`},
+		{"a value that reads an index", "  mutate: [{id: a, set: {spec: {size: '${related.peers.size()}'}}}]", "webhook: spec.size: it reads related"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			op, err := config.Parse("x.yaml", []byte(ruled(tc.rules)), handlers.Standard())
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := op.Resources()[0].Admissions()[0].Admission
+			got := "webhook: " + a.Webhook
+			if a.Policy != nil {
+				got = a.Policy.Expression + a.Policy.Changes
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("the rule is (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFaultsOfRulesHavePlacesAndCures(t *testing.T) {
+	for _, tc := range []struct{ name, rules, want string }{
+		{"no rule", "  validate: [{id: a}]", "x.yaml:9:14: resources[0].validate[0]: a rule has rule, or call for a function in Go"},
+		{"no change", "  mutate: [{id: a}]", "x.yaml:9:12: resources[0].mutate[0]: a rule has set, or call for a function in Go"},
+		{"variables of admission policies", "  validate: [{id: a, rule: object.spec.size >= oldObject.spec.size}]", "x.yaml:9:28: resources[0].validate[0].rule: unknown variable \"object\" (did you mean \"self\"?)\nx.yaml:9:48: resources[0].validate[0].rule: unknown variable \"oldObject\" (did you mean \"old\"?)"},
+		{"an unknown field", "  validate: [{id: a, rule: self.spec.sise < 9}]", `x.yaml:9:38: resources[0].validate[0].rule: unknown field "sise" in self.spec (did you mean "size"?)`},
+		{"an unknown operation", "  validate: [{id: a, rule: 'true', operations: [patch]}]", `x.yaml:9:49: resources[0].validate[0].operations[0]: unknown operation "patch" (want one of create, update, delete, connect)`},
+		{"a variable of handlers", "  validate: [{id: a, rule: cause == 'create'}]", "x.yaml:9:28: resources[0].validate[0].rule: cause is not known to a rule about requests (want one of self, old, request, params, related, indexes, now)"},
+		{"a message of two lines", "  validate: [{id: a, rule: 'true', message: \"a\\nb\"}]", "x.yaml:9:45: resources[0].validate[0].message: want one line, which is all that the API server takes (write >- in the place of |)"},
+		{"params without an object", "  validate: [{id: a, rule: params.x == 1}]", "x.yaml:9:28: resources[0].validate[0].rule: params is not there: the rule names no object under params"},
+		{"a rule that cannot be a policy", "  validate: [{id: a, enforce: policy, rule: related.peers.size() < 9}]", "x.yaml:9:31: resources[0].validate[0].enforce: the rule cannot be a policy: it reads related"},
+		{"params of a webhook", "  validate: [{id: a, rule: hash(params) == '', params: {apiVersion: v1, kind: ConfigMap, name: a}}]", "x.yaml:9:56: resources[0].validate[0].params: is for policies, and the rule cannot be one: the API server cannot evaluate it: undeclared reference to 'hash' (in container '')"},
+		{"the status", "  mutate: [{id: a, set: {status: {a: 1}}}]", "x.yaml:9:26: resources[0].mutate[0].set.status: is not stored with the object, so a rule about requests cannot set it"},
+		{"an id twice", "  validate: [{id: a, rule: 'true'}, {id: A, rule: 'true'}]", "x.yaml:9:42: resources[0].validate[1].id: the id is used twice (first at x.yaml:9:19)"},
+		{"a change of what is deleted", "  mutate: [{id: a, operations: [delete], set: {spec: {size: 1}}}]", "x.yaml:9:33: resources[0].mutate[0].operations[0]: a deletion stores no object that could be changed"},
+		{"an action of a change", "  mutate: [{id: a, action: warn, set: {spec: {size: 1}}}]", `x.yaml:9:20: resources[0].mutate[0].action: unknown field (want one of call, set, id, operations, subresources, when, labels, annotations, params, failurePolicy, enforce, timeout)`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			faults := faultsOf(t, "x.yaml", []byte(ruled(tc.rules)), handlers.Standard())
+			var got []string
+			for _, f := range faults {
+				got = append(got, f.Error())
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, "\n")); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAMissingValueOfARuleIsAnError holds that a rule removes no field because something is missing, as a policy does not.
+func TestAMissingValueOfARuleIsAnError(t *testing.T) {
+	op, err := config.Parse("x.yaml", []byte(ruled("  mutate: [{id: a, set: {labels: {of: '${request.subResource}'}}}]")), handlers.Standard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &dsl.AdmissionRequest{Patch: dsl.NewPatch(), Subject: dsl.Subject{
+		Object: &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(1)}}}, Vars: map[string]any{dsl.RequestVariable: map[string]any{}},
+	}}
+	if err := op.Resources()[0].Admissions()[0].Admission.Func(t.Context(), r); err == nil || !r.Patch.Empty() {
+		t.Errorf("the error is %v, and the change %v", err, r.Patch.Object)
+	}
+}

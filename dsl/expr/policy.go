@@ -1,0 +1,304 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	policycel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Request is the variable of admission rules with the request: operation, userInfo, namespace and the like, as admission policies
+// have it. Only admission rules declare it, by [Compiler.With].
+const Request = dsl.RequestVariable
+
+// PolicyVariables maps the variables of admission rules to those of the API server's admission policies.
+func PolicyVariables() map[string]string {
+	return map[string]string{Self: "object", Old: "oldObject", Request: "request", Params: "params"}
+}
+
+// Policy returns the expression as admission policies of the API server have it. Variables maps each
+// variable that a policy can have to its expression there. The error says why the API server cannot evaluate the expression.
+func (p *Program) Policy(variables map[string]string) (string, error) {
+	for _, name := range p.compiler.variables {
+		if _, there := variables[name]; !there && p.Uses(name) {
+			return "", fmt.Errorf("it reads %s", name)
+		}
+	}
+	text := p.replaced(variables)
+	if last := text[strings.LastIndex(text, "\n")+1:]; strings.Contains(last, "//") {
+		text += "\n" // a comment does not swallow what the caller writes behind it
+	}
+	return text, policyRuns(text, cel.AnyType)
+}
+
+// PolicyPredicate is [Program.Policy] for an expression that must be true or false. The API server only takes one whose type is
+// bool, and a field has the type dyn. Evaluation fails if the value of a field is neither true nor false.
+func (p *Program) PolicyPredicate(variables map[string]string) (string, error) {
+	text, err := p.Policy(variables)
+	if err == nil && policyRuns(text, cel.BoolType) != nil {
+		text = "(" + text + ") ? true : false"
+		err = policyRuns(text, cel.BoolType)
+	}
+	return text, err
+}
+
+// replaced returns the text with lets written out, and with other expressions in the place of variables.
+func (p *Program) replaced(variables map[string]string) string {
+	names := map[int]string{} // by their places in bytes; macros may repeat a part
+	freeIn(ast.NavigateAST(p.full.ast), nil, func(e ast.Expr, _ []string) {
+		if name := strings.TrimPrefix(e.AsIdent(), "."); variables[name] != "" {
+			names[offsetOf(p.full.text, p.full.ast.SourceInfo(), e)] = name
+		}
+	})
+	text := p.full.text
+	for _, at := range slices.Backward(slices.Sorted(maps.Keys(names))) {
+		name := names[at]
+		if rest, is := strings.CutPrefix(text[at:], name); is {
+			text = text[:at] + variables[name] + rest
+		}
+	}
+	return text
+}
+
+// policyCompiler compiles as the API server does. It is made once, because that takes a while.
+var policyCompiler = sync.OnceValue(func() policycel.Compiler {
+	return policycel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+})
+
+// policyText is an expression for the compiler of the API server.
+type policyText struct {
+	text string
+	want *cel.Type
+}
+
+// GetExpression returns the text.
+func (t policyText) GetExpression() string { return t.text }
+
+// ReturnTypes returns the type that the expression must have; a type other than [cel.AnyType] must be known at compile time.
+func (t policyText) ReturnTypes() []*cel.Type { return []*cel.Type{t.want} }
+
+// policyRuns compiles an expression as the API server does. The error says why it has no value of the wanted type.
+func policyRuns(text string, want *cel.Type) error {
+	options := policycel.OptionalVariableDeclarations{HasParams: true, HasPatchTypes: true}
+	if err := policyCompiler().CompileCELExpression(policyText{text, want}, options, environment.NewExpressions).Error; err != nil {
+		if !strings.Contains(err.Detail, "<input>:") {
+			return fmt.Errorf("the API server cannot evaluate it: it %s", err.Detail)
+		}
+		_, first, _ := strings.Cut(err.Detail, "<input>:")
+		_, first, _ = strings.Cut(first, ": ")
+		first, _, _ = strings.Cut(first, "\n")
+		return fmt.Errorf("the API server cannot evaluate it: %s", strings.TrimSpace(first))
+	}
+	return nil
+}
+
+// Policy returns an expression of admission policies with the value of the template. Its values of maps and lists have type dyn. The error says
+// why the API server cannot evaluate the template.
+func (t *Template) Policy(variables map[string]string) (string, error) {
+	switch plain := t.Plain.(type) {
+	case map[string]any:
+		return t.policyMap(variables)
+	case []any:
+		var parts []string
+		for i := range t.List {
+			text, err := t.List[i].Policy(variables)
+			if err != nil {
+				return "", err
+			}
+			parts = append(parts, "dyn("+text+")")
+		}
+		return "[" + strings.Join(parts, ", ") + "]", nil
+	case string:
+		return t.policyText(variables, plain)
+	case nil:
+		return "null", nil
+	case float64:
+		return policyNumber(plain), nil
+	default:
+		return fmt.Sprint(plain), nil
+	}
+}
+
+// PolicyMessage is [Template.Policy] with a string as result: messages of policies must have that type.
+func (t *Template) PolicyMessage(variables map[string]string) (string, error) {
+	text, err := t.Policy(variables)
+	if err == nil && policyRuns(text, cel.StringType) != nil {
+		text = "string(" + text + ")"
+		err = policyRuns(text, cel.StringType)
+	}
+	return text, err
+}
+
+// policyNumber returns a number as CEL has it: with a point or an exponent.
+func policyNumber(n float64) string {
+	text := strconv.FormatFloat(n, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return text
+}
+
+// policyMap is Policy for a map.
+func (t *Template) policyMap(variables map[string]string) (string, error) {
+	var parts []string
+	for i := range t.Entries {
+		key, err := t.Entries[i].Key.Policy(variables)
+		if err != nil {
+			return "", err
+		}
+		value, err := t.Entries[i].Value.Policy(variables)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, key+": dyn("+value+")")
+	}
+	return "{" + strings.Join(parts, ", ") + "}", nil
+}
+
+// policyText is Policy for a text. A text that is one expression has the expression's value.
+func (t *Template) policyText(variables map[string]string, plain string) (string, error) {
+	if len(t.Pieces) == 0 {
+		return strconv.Quote(plain), nil
+	}
+	var parts []string
+	for _, piece := range t.Pieces {
+		if piece.isPlain() {
+			parts = append(parts, strconv.Quote(piece.Text))
+			continue
+		}
+		text, err := piece.Program.Policy(variables)
+		switch kind := piece.Program.ast.GetType(piece.Program.ast.Expr().ID()); {
+		case err != nil:
+			return "", err
+		case kind.Kind() == cel.OpaqueKind && kind.TypeName() == "optional_type":
+			return "", fmt.Errorf("its value may be absent")
+		case len(t.Pieces) == 1:
+			return "(" + text + ")", nil
+		}
+		parts = append(parts, "string("+text+")")
+	}
+	return strings.Join(parts, " + "), nil
+}
+
+// PolicyEntry is a field that a rule sets.
+type PolicyEntry struct {
+	Path dsl.Path
+	// Value is the value of the field. A value of null removes the field.
+	Value *Template
+	// Text: the field is a text, as labels are, so numbers and the like are written as texts.
+	Text bool
+	// When is an expression of admission policies: while it is false, the field stays. Empty means that it is always set.
+	When string
+}
+
+// PolicyChanges returns an expression of admission policies that gives a list of JSON patch operations, which set the fields and
+// add missing parents. The error says why the API server cannot evaluate it.
+func PolicyChanges(entries []PolicyEntry, variables map[string]string) (string, error) {
+	parents := parentsOf(entries)
+	var out []string
+	for _, e := range entries {
+		text, err := e.change(variables)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", strings.Join(e.Path, "."), err)
+		}
+		out = append(out, listWhen(e.When, text))
+	}
+	text := strings.Join(append(parents, out...), " +\n")
+	return text, policyRuns(text, cel.AnyType)
+}
+
+// change returns an expression of the operations that set the field, or remove it if its value is null.
+func (e PolicyEntry) change(variables map[string]string) (string, error) {
+	at := strconv.Quote(e.Path.Pointer())
+	remove := listWhen(exists(e.Path), fmt.Sprintf(`[JSONPatch{op: "remove", path: %s}]`, at))
+	if e.Value.Plain == nil {
+		return remove, nil
+	}
+	value, err := e.Value.Policy(variables)
+	if err != nil {
+		return "", err
+	}
+	written, null := value, ""
+	if of := e.Value.whole(); of != nil {
+		kind := of.ast.GetType(of.ast.Expr().ID())
+		if e.Text && kind.Kind() != cel.StringKind {
+			written = "string(" + value + ")"
+		}
+		if kind.Kind() == cel.DynKind || kind.Kind() == cel.AnyKind || kind.Kind() == cel.NullTypeKind {
+			null = "dyn(" + value + ") == null"
+		}
+	}
+	if null != "" && e.Text {
+		written = "string(dyn(" + value + "))" // the type of null alone has no text
+	}
+	add := fmt.Sprintf(`[JSONPatch{op: "add", path: %s, value: %s}]`, at, written)
+	if null == "" {
+		return add, nil
+	}
+	return fmt.Sprintf("(%s ? %s : %s)", null, remove, add), nil
+}
+
+// whole returns the program of a template that is one expression, whose value may be of any type; nil for others.
+func (t *Template) whole() *Program {
+	if _, isText := t.Plain.(string); isText && len(t.Pieces) == 1 && !t.Pieces[0].isPlain() {
+		return t.Pieces[0].Program
+	}
+	return nil
+}
+
+// parentsOf returns expressions that make the missing parents of fields, the outer ones first, each once. All objects have metadata.
+func parentsOf(entries []PolicyEntry) (out []string) {
+	whens, paths := map[string][]string{}, []dsl.Path{}
+	for _, e := range entries {
+		for n := 1; n < len(e.Path) && e.Value.Plain != nil; n++ {
+			at := e.Path[:n].Pointer()
+			if whens[at] == nil && at != "/metadata" {
+				paths = append(paths, e.Path[:n])
+			}
+			whens[at] = append(whens[at], e.When)
+		}
+	}
+	for _, path := range paths {
+		at := path.Pointer()
+		text := fmt.Sprintf(`(%s ? [] : [JSONPatch{op: "add", path: %s, value: {}}])`, exists(path), strconv.Quote(at))
+		when := ""
+		if !slices.Contains(whens[at], "") {
+			slices.Sort(whens[at])
+			when = "(" + strings.Join(slices.Compact(whens[at]), ") || (") + ")"
+		}
+		out = append(out, listWhen(when, text))
+	}
+	return out
+}
+
+// listWhen returns an expression that gives a list, and gives an empty one while a condition is false.
+func listWhen(when, list string) string {
+	if when == "" {
+		return list
+	}
+	return fmt.Sprintf("(%s ? %s : [])", when, list)
+}
+
+// exists returns an expression that says whether the object has a field.
+func exists(path []string) string {
+	object, out := "object", []string{}
+	for _, step := range path {
+		if object != "object" || step != "metadata" {
+			out = append(out, strconv.Quote(step)+" in "+object)
+		}
+		object += "[" + strconv.Quote(step) + "]"
+	}
+	return strings.Join(out, " && ")
+}
