@@ -3,6 +3,7 @@
 
 GOLANGCI_VERSION ?= v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
+ACTIONLINT_VERSION ?= v1.7.7
 IMAGE            ?= handwerk:dev
 MAIN             ?= ./cmd/operator
 PLATFORMS        ?= linux/amd64,linux/arm64
@@ -41,12 +42,21 @@ image: ## Build the image $(IMAGE) of $(MAIN) for $(PLATFORMS) into bin/image.ta
 	@cd hack/image && go run . -dir $(CURDIR) -o $(CURDIR)/bin/image.tar -main $(MAIN) -name $(IMAGE) \
 		-platforms $(PLATFORMS) $(IMAGE_FLAGS)
 
+.PHONY: release-dry-run
+release-dry-run: ## Make the files of a release in bin/release, without a network; RELEASE_FLAGS are those of hack/release.
+	@rm -rf bin/release
+	@go run ./hack/release $(RELEASE_FLAGS)
+	@ls -l bin/release
+
 ##@ Work on it
 .PHONY: test
 test: controlplane ## Run all tests, against the real control plane, nearly all with -race.
 # A program with -race sleeps for a second at its end, to report races of goroutines that are left. A tenth of it will do.
 # The loader of YAML starts no goroutine, and its tests make thousands of mistakes, which take three times as long with -race.
-	GORACE=atexit_sleep_ms=100 go test -race -timeout 30m $$(go list ./... | grep -v /dsl/config$$)
+	@rm -f bin/race.log
+	RACE_LOG=$(CURDIR)/bin/race.log GORACE=atexit_sleep_ms=100 go test -race -exec "$(CURDIR)/hack/race.sh" -timeout 30m \
+		$$(go list ./... | grep -v /dsl/config$$)
+	@cat bin/race.log 2> /dev/null || true
 	go test ./dsl/config
 	go run ./cmd/operator test samples
 	cd hack/controlplane && go test -race -tags assets ./launch/...
@@ -79,6 +89,7 @@ lint: $(GOLANGCI) ## Run the linters.
 	cd hack/monitoring && $(CURDIR)/$(GOLANGCI) run ./...
 	cd hack/chart && $(CURDIR)/$(GOLANGCI) run ./...
 	cd hack/example-manager && $(CURDIR)/$(GOLANGCI) run ./...
+	go run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION) -shellcheck= -pyflakes=
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 
 .PHONY: bench
@@ -101,6 +112,10 @@ schema: ## Write docs/operator.schema.json, docs/part.schema.json and docs/cases
 .PHONY: reference
 reference: ## Write docs/reference.md anew: every field, and every function of expressions.
 	go run ./hack/reference
+
+.PHONY: pictures
+pictures: build ## Make the pictures of README.md anew, from what operator writes; on Linux.
+	go run ./hack/pictures
 
 .PHONY: kinds
 kinds: controlplane ## Ask the API server anew for what the project knows of Kubernetes' own kinds.

@@ -207,7 +207,7 @@ func TestWhatTheEditorFindsWrong(t *testing.T) {
 
 func TestTheEditorShowsDocumentation(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"of an option":    {template + "owner" + cursor + "ship: owned", "labelled: a label, and a line in the owner's record"},
+		"of an option":    {template + "owner" + cursor + "ship: owned", "labelled: a label, and a line in the owner's inventory"},
 		"of a field":      {"    handlers:\n      - id: a\n        cau" + cursor + "ses: [create]", "What makes the handler run."},
 		"of a word":       {"    handlers:\n      - id: a\n        causes: [cre" + cursor + "ate]", "create: "},
 		"of an action":    {"    handlers:\n      - id: a\n        app" + cursor + "ly: {}", "Keep children of the object as their templates say"},

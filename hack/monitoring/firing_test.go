@@ -46,6 +46,13 @@ func TestAlertsFire(t *testing.T) {
 			`workqueue_queue_duration_seconds_bucket{` + of + `, name="foos", le="10"} 0+60x30`, `workqueue_queue_duration_seconds_bucket{` + of + `, name="foos", le="+Inf"} 0+60x30`,
 			`workqueue_longest_running_processor_seconds{` + of + `, name="foos"} 0x30`,
 		}},
+		"a limit holds deletions": {
+			series: []string{
+				`up{` + of + `} 1x30`, `handwerk_deletions_waiting{` + of + `, resource="foos", kind="ConfigMap", cause="handler", reason="ShareExceeded"} 0x20 70x10`,
+				`handwerk_deletions_waiting{` + of + `, resource="foos", kind="ConfigMap", cause="deletion", reason="RateExceeded"} 70x30`,
+			},
+			want: []string{"70 deletions of ConfigMap of foos are held."},
+		},
 		"no Pod answers": {
 			series: []string{`up{` + of + `} 1x10 0x20`, `up{` + other + `} 1x10 0x20`, `handwerk_resource_up{` + of + `, resource="foos"} 1x10`},
 			want:   []string{"No process of the operator webapp answers."},
