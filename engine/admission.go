@@ -251,7 +251,7 @@ func (q *requests) newKeeper() (*registration.Keeper, error) {
 	e := q.engine
 	names := policy.Labels(e.op, e.settings.Namespace)
 	return registration.New(registration.Settings{
-		Client: e.clients.Dynamic, Manager: e.op.Name + "-webhooks", Log: e.log,
+		Client: e.clients.Dynamic, Manager: e.op.Name + "-webhooks", Allowed: e.catalog.Allowed, Log: e.log,
 		Labels: map[string]string{policy.OperatorLabel: names[0]}, Earlier: map[string][]string{policy.OperatorLabel: names[1:]},
 	})
 }
@@ -274,13 +274,18 @@ func (q *requests) forget(ctx context.Context, keeper *registration.Keeper) {
 }
 
 // want sets the objects to keep, if the CAs of the certificate are others than before, and returns these. While there is no
-// certificate, webhooks stay as they are.
+// certificate, policies hold already, and webhooks stay as they are.
 func (q *requests) want(keeper *registration.Keeper, before []byte) []byte {
 	e := q.engine
 	objects := policy.Objects(e.op, e.settings.Namespace)
 	var bundle []byte
 	if q.certificate != nil {
-		if bundle = q.certificate.Bundle(); bundle == nil || bytes.Equal(bundle, before) {
+		bundle = q.certificate.Bundle()
+		if bundle == nil && before == nil {
+			q.note(keeper.Set(objects, policy.WebhookKinds...), "keeping policies")
+			return nil
+		}
+		if bundle == nil || bytes.Equal(bundle, before) {
 			return before
 		}
 		objects = append(objects, policy.Webhooks(e.op, e.settings.Namespace, policy.Client{

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -126,15 +127,15 @@ func (w *wanted) isDone(o *unstructured.Unstructured, p *pace) bool {
 	return w.matches(o)
 }
 
-// prune deletes objects that have the labels and are not wanted.
-func (k *Keeper) prune(ctx context.Context, all []*wanted) (errs []error) {
+// prune deletes objects that have the labels and are not wanted, but for those of kinds that are open.
+func (k *Keeper) prune(ctx context.Context, all []*wanted, open []string) (errs []error) {
 	keep := map[string]bool{}
 	for _, w := range all {
 		keep[w.id()] = true
 	}
 	remove := func(gvr schema.GroupVersionResource, objects []*unstructured.Unstructured) {
 		for _, o := range objects {
-			if !keep[gvr.Resource+"/"+o.GetName()] {
+			if !keep[gvr.Resource+"/"+o.GetName()] && !slices.Contains(open, o.GetKind()) {
 				errs = append(errs, k.remove(ctx, gvr, o))
 			}
 		}
@@ -144,7 +145,7 @@ func (k *Keeper) prune(ctx context.Context, all []*wanted) (errs []error) {
 			remove(at.gvr, w.list())
 		}
 	}
-	if k.cleaned {
+	if k.cleaned || len(open) > 0 {
 		return errs
 	}
 	for _, gvr := range k.neverWanted() {
@@ -172,9 +173,11 @@ func (k *Keeper) neverWanted() (out []schema.GroupVersionResource) {
 // leftovers lists objects of a resource that is not watched. Without the right to list them, or on a server without the resource, it
 // returns none: an operator that never wanted them needs neither.
 func (k *Keeper) leftovers(ctx context.Context, gvr schema.GroupVersionResource) (out []*unstructured.Unstructured, err error) {
+	if may, err := k.mayList(ctx, gvr); err != nil || !may {
+		return nil, err
+	}
 	list, err := k.set.Client.Resource(gvr).List(ctx, metav1.ListOptions{LabelSelector: k.selector()})
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		k.set.Log.V(1).Info("leftovers are not looked for", "resource", gvr.String(), "error", err.Error())
+	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -184,6 +187,21 @@ func (k *Keeper) leftovers(ctx context.Context, gvr schema.GroupVersionResource)
 		out = append(out, &list.Items[i])
 	}
 	return out, nil
+}
+
+// mayList reports whether the account may list objects of a resource. An account that may not ask counts as one that may not list.
+func (k *Keeper) mayList(ctx context.Context, gvr schema.GroupVersionResource) (bool, error) {
+	if k.set.Allowed == nil {
+		return true, nil
+	}
+	may, err := k.set.Allowed(ctx, authorizationv1.ResourceAttributes{Verb: "list", Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource})
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reviewing access to %s: %w", gvr.GroupResource(), err)
+	}
+	return may, nil
 }
 
 // remove deletes an object as it was seen.

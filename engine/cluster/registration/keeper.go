@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -47,6 +48,9 @@ type Settings struct {
 	// Earlier are values that one of the labels had in earlier versions: objects with them are not wanted, unless they have the present one
 	// again. Optional.
 	Earlier map[string][]string
+	// Allowed asks the API server whether the account may do something. Objects of kinds that were never wanted are looked for only if
+	// it may list them. Nil means that it may.
+	Allowed func(context.Context, authorizationv1.ResourceAttributes) (bool, error)
 	Log     logr.Logger
 }
 
@@ -62,7 +66,8 @@ type Keeper struct {
 
 	mu     sync.Mutex
 	wanted []*wanted
-	round  int // counts calls of Set
+	open   []string // kinds that the last Set left open
+	round  int      // counts calls of Set
 	state  error
 }
 
@@ -85,9 +90,9 @@ func New(set Settings) (*Keeper, error) {
 	}, nil
 }
 
-// Set replaces the list of wanted objects. It does not change them. It returns an error, and keeps the old list, if one is of another
-// kind or stands there twice.
-func (k *Keeper) Set(objects []*unstructured.Unstructured) error {
+// Set replaces the list of wanted objects. It does not change them. Objects of kinds that are open are left as they are: the caller
+// does not know them yet. It returns an error, and keeps the old list, if an object is of another kind or stands there twice.
+func (k *Keeper) Set(objects []*unstructured.Unstructured, open ...string) error {
 	all, seen := make([]*wanted, len(objects)), map[string]bool{}
 	for i, o := range objects {
 		w, err := newWanted(o, k.set.Labels)
@@ -100,7 +105,7 @@ func (k *Keeper) Set(objects []*unstructured.Unstructured) error {
 		seen[w.id()] = true
 	}
 	k.mu.Lock()
-	k.wanted, k.state = all, errPending
+	k.wanted, k.open, k.state = all, open, errPending
 	k.round++
 	k.mu.Unlock()
 	signal(k.wake)
@@ -154,7 +159,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 // retried with back-off.
 func (k *Keeper) look(ctx context.Context) (retry time.Duration, err error) {
 	k.mu.Lock()
-	all, round := k.wanted, k.round
+	all, open, round := k.wanted, k.open, k.round
 	k.mu.Unlock()
 	if round == 0 {
 		return 0, nil
@@ -173,7 +178,7 @@ func (k *Keeper) look(ctx context.Context) (retry time.Duration, err error) {
 		}
 	}
 	k.paces = paces
-	errs = append(errs, k.prune(ctx, all)...)
+	errs = append(errs, k.prune(ctx, all, open)...)
 	err = errors.Join(errs...)
 	if ctx.Err() == nil {
 		k.publish(round, err)
@@ -213,10 +218,10 @@ func (k *Keeper) publish(round int, err error) {
 	k.last = text
 }
 
-// isKnown reports whether an error is an answer of the API server, or of this package.
+// isKnown reports whether an error is an answer of the API server, or of this package. A refused token is like an outage.
 func isKnown(err error) bool {
 	_, ours := errors.AsType[*problem](err)
-	return ours || apierrors.ReasonForError(err) != ""
+	return ours || apierrors.ReasonForError(err) != "" && !apierrors.IsUnauthorized(err)
 }
 
 // signal puts an element into a channel with room for one, unless it has one.

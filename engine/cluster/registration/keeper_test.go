@@ -4,6 +4,7 @@
 package registration
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,7 @@ func TestObjectsAreKept(t *testing.T) {
 		s.settled("not compared")
 		s.wants(hooks("a", oneBundle), policy("p"))
 		s.settled("")
-		if got := s.wrote(); !cmp.Equal(got, []string{"patch a", "patch p"}) {
+		if got := slices.Sorted(slices.Values(s.wrote())); !cmp.Equal(got, []string{"patch a", "patch p"}) { // each once its watch has begun
 			t.Errorf("at first it wrote %v", got)
 		}
 		pass(time.Hour)
@@ -113,6 +114,52 @@ func TestObjectsThatAreNotWantedAreDeleted(t *testing.T) {
 			t.Error("a is not the only one that is gone")
 		}
 		second.stop()
+	})
+}
+
+// TestKindsThatAreOpenAreLeft holds that objects of a kind which the caller does not know yet stay, also if an earlier process made them.
+func TestKindsThatAreOpenAreLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		admin := server.New(complete.Settings()).Admin()
+		first := beginOn(t, admin)
+		first.wants(hooks("a", oneBundle), policy("p"))
+		first.stop()
+		second := beginOn(t, admin)
+		second.wantsOpen("ValidatingWebhookConfiguration", policy("q"))
+		second.settled("")
+		if second.get(validating, "a") == nil || second.get(policies, "p") != nil || second.get(policies, "q") == nil {
+			t.Error("want that q takes the place of p, and a stays")
+		}
+		second.wants(policy("q"))
+		if second.settled(""); second.get(validating, "a") != nil {
+			t.Error("a is there still, and nobody wants it")
+		}
+		second.stop()
+	})
+}
+
+// TestKindsThatMayNotBeListedAreNotLookedFor holds that an account which lacks the right sends no request that is refused.
+func TestKindsThatMayNotBeListedAreNotLookedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := begin(t)
+		var listed []string
+		s.locked(func() {
+			s.mayNot = true
+			s.fault = func(q server.Request) error {
+				if q.Verb == "list" {
+					listed = append(listed, q.Resource.Resource)
+				}
+				return nil
+			}
+		})
+		s.wants(policy("p"))
+		s.settled("")
+		s.locked(func() {
+			if listed != nil { // the wanted kind is streamed by a watch
+				t.Errorf("it listed %v", listed)
+			}
+		})
+		s.stop()
 	})
 }
 

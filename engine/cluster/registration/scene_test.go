@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,6 +42,7 @@ type scene struct {
 
 	mu     sync.Mutex
 	fault  func(server.Request) error
+	mayNot bool // list objects of kinds that are not wanted
 	lines  []string
 	writes []string
 }
@@ -57,6 +59,10 @@ func beginOn(t *testing.T, admin *server.Client) *scene {
 	var err error
 	s.Keeper, err = New(Settings{
 		Client: client(t, admin.Through(s.request, nil)), Manager: "op-webhooks", Labels: map[string]string{"app.kubernetes.io/managed-by": "op"},
+		Allowed: func(context.Context, authorizationv1.ResourceAttributes) (may bool, err error) {
+			s.locked(func() { may = !s.mayNot })
+			return may, nil
+		},
 		Log: funcr.New(func(_, line string) { s.locked(func() { s.lines = append(s.lines, line) }) }, funcr.Options{}),
 	})
 	if err != nil {
@@ -113,6 +119,15 @@ func (s *scene) wrote() (out []string) {
 func (s *scene) wants(objects ...*unstructured.Unstructured) {
 	s.t.Helper()
 	if err := s.Set(objects); err != nil {
+		s.t.Fatal(err)
+	}
+	pass(time.Second)
+}
+
+// wantsOpen sets the wanted objects, leaves a kind open, and waits.
+func (s *scene) wantsOpen(kind string, objects ...*unstructured.Unstructured) {
+	s.t.Helper()
+	if err := s.Set(objects, kind); err != nil {
 		s.t.Fatal(err)
 	}
 	pass(time.Second)
