@@ -28,6 +28,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/cluster/crd"
+	"github.com/handwerk-dev/handwerk/engine/cluster/policy"
 	"github.com/handwerk-dev/handwerk/handlers"
 	"github.com/handwerk-dev/handwerk/sandbox"
 )
@@ -156,13 +157,26 @@ func await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// runOperator installs the CRDs of an operator and runs it until the end of the test.
+// runOperator installs the CRDs of an operator and runs it until the end of the test. Then its webhooks go, which nobody would answer.
 func runOperator(t *testing.T, op *dsl.Operator, to *rest.Config, namespace string) {
 	t.Helper()
+	t.Cleanup(func() { removeWebhooks(t, op, to, namespace) })
 	if err := crd.Install(t.Context(), op, to, crd.Settings{Log: logr.Discard()}); err != nil {
 		t.Fatal(err)
 	}
 	background(t, func(ctx context.Context) { engineOf(ctx, t, op, to, namespace) })
+}
+
+// removeWebhooks deletes the webhook configurations of an operator.
+func removeWebhooks(t *testing.T, op *dsl.Operator, to *rest.Config, namespace string) {
+	client := dynamic.NewForConfigOrDie(to)
+	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
+		gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
+		mine := metav1.ListOptions{LabelSelector: policy.OperatorLabel + "=" + policy.Label(op, namespace)}
+		if err := client.Resource(gvr).DeleteCollection(context.WithoutCancel(t.Context()), metav1.DeleteOptions{}, mine); err != nil {
+			t.Errorf("deleting %s: %v", resource, err)
+		}
+	}
 }
 
 // engineOf runs an operator until ctx ends.

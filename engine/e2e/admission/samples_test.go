@@ -45,8 +45,11 @@ func TestTheSampleOfPolicies(t *testing.T) {
 	large := map[string]any{"storage": int64(100)}
 	await(t, "a large Database is protected and has its creator", func() bool {
 		o, err := create(t, databases, "samples.handwerk.dev/v1alpha1", "Database", "orders", large, metav1.DryRunAll)
-		protected, _, _ := unstructured.NestedBool(o.UnstructuredContent(), "spec", "protected")
-		return err == nil && protected && o.GetAnnotations()["samples.handwerk.dev/creator"] != "" && o.GetLabels()["engine"] == "postgres"
+		if err != nil {
+			return false
+		}
+		protected, _, _ := unstructured.NestedBool(o.Object, "spec", "protected")
+		return protected && o.GetAnnotations()["samples.handwerk.dev/creator"] != "" && o.GetLabels()["engine"] == "postgres"
 	})
 	if _, err := create(t, databases, "samples.handwerk.dev/v1alpha1", "Database", "orders", large); err != nil {
 		t.Fatal(err)
@@ -83,8 +86,11 @@ func TestTheSampleOfDefaults(t *testing.T) {
 	}
 	await(t, "a large Cache has the memory of its tier", func() bool {
 		o, err := try("a", "large", metav1.DryRunAll)
-		memory, _, _ := unstructured.NestedString(o.UnstructuredContent(), "spec", "memory")
-		return err == nil && memory == "4Gi"
+		if err != nil {
+			return false
+		}
+		memory, _, _ := unstructured.NestedString(o.Object, "spec", "memory")
+		return memory == "4Gi"
 	})
 	await(t, "an unknown tier is refused", func() bool {
 		_, err := try("a", "huge", metav1.DryRunAll)
