@@ -84,7 +84,8 @@ func codeOf(reason metav1.StatusReason) int32 {
 }
 
 // Undecided marks an error of an [AdmissionFunc] that could not decide, as when something cannot be read. The handler's
-// [FailurePolicy] then says what becomes of the request. Undecided(nil) is nil.
+// [FailurePolicy] then says what becomes of the request. If it refuses, the reason is Invalid unless err has one, as for an
+// admission policy that fails. Undecided(nil) is nil.
 func Undecided(err error) error {
 	if err == nil {
 		return nil

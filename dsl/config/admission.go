@@ -101,9 +101,9 @@ func (enforcement) Choices() (string, []string) {
 // reason is a reason of a refusal that policies can have.
 type reason string
 
-// Choices returns the reasons.
+// Choices returns the reasons. The API server's documentation also has Unauthorized, which its validation refuses.
 func (reason) Choices() (string, []string) {
-	return "reason", []string{string(metav1.StatusReasonForbidden), string(metav1.StatusReasonInvalid), string(metav1.StatusReasonRequestEntityTooLarge), string(metav1.StatusReasonUnauthorized)}
+	return "reason", []string{string(metav1.StatusReasonForbidden), string(metav1.StatusReasonInvalid), string(metav1.StatusReasonRequestEntityTooLarge)}
 }
 
 // paramsObject names the object that a rule reads as params.

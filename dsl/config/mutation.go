@@ -5,6 +5,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -86,7 +87,8 @@ func (w *watched) mutation(at path, m *mutationRule) {
 	}
 	r.changes(m.Set.tree, before)
 	r.add(func(ctx context.Context, of *dsl.AdmissionRequest) error {
-		return built.Func(ctx, &dsl.Request{Subject: of.Subject, Patch: of.Patch})
+		err := built.Func(ctx, &dsl.Request{Subject: of.Subject, Patch: of.Patch})
+		return dsl.Undecided(errors.Join(err, of.Patch.Err())) // as if an expression of a policy fails
 	})
 }
 

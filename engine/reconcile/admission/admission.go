@@ -9,11 +9,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	registrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,7 +49,7 @@ func Decide(ctx context.Context, h *dsl.Handler, r *admissionv1.AdmissionRequest
 	}
 	if applies, err := matches(h, request); err != nil || !applies {
 		if err != nil {
-			return judged(h, request, dsl.Undecided(dsl.Deny(metav1.StatusReasonInternalError, "%v", err)))
+			return judged(h, request, dsl.Undecided(err))
 		}
 		return &admissionv1.AdmissionResponse{Allowed: true}
 	}
@@ -144,7 +146,7 @@ func matches(h *dsl.Handler, r *dsl.AdmissionRequest) (bool, error) {
 	var holds bool
 	var err error
 	if broke := guard.Here(func() { holds, err = h.When(&r.Subject) }); broke != nil {
-		return false, broke
+		return false, dsl.Deny(metav1.StatusReasonInternalError, "%v", broke)
 	}
 	return holds, err
 }
@@ -154,7 +156,7 @@ func judged(h *dsl.Handler, r *dsl.AdmissionRequest, err error) *admissionv1.Adm
 	if dsl.IsUndecided(err) && h.Admission.FailurePolicy == registrationv1.Ignore {
 		return &admissionv1.AdmissionResponse{Allowed: true, Warnings: r.Warnings}
 	}
-	says := dsl.Denial(err)
+	says := denial(h, err)
 	switch h.Admission.Action {
 	case dsl.ActionWarn:
 		return &admissionv1.AdmissionResponse{Allowed: true, Warnings: append(r.Warnings, says.Message)}
@@ -162,6 +164,19 @@ func judged(h *dsl.Handler, r *dsl.AdmissionRequest, err error) *admissionv1.Adm
 		return &admissionv1.AdmissionResponse{Allowed: true, Warnings: r.Warnings, AuditAnnotations: map[string]string{h.ID: says.Message}}
 	}
 	return &admissionv1.AdmissionResponse{Result: &says, Warnings: r.Warnings}
+}
+
+// denial returns what the client is told about an error. An undecided handler answers as the API server does for a policy whose
+// expression fails: clients must not see who evaluates a rule. For a policy that changes objects that is code 403, with reason Invalid.
+func denial(h *dsl.Handler, err error) metav1.Status {
+	out := dsl.Denial(err)
+	if of := apierrors.APIStatus(nil); !dsl.IsUndecided(err) || errors.As(err, &of) {
+		return out
+	}
+	if out.Reason = metav1.StatusReasonInvalid; !h.Admission.Mutates {
+		out.Code = http.StatusUnprocessableEntity
+	}
+	return out
 }
 
 // refused is the response for an error that is not the handler's decision.

@@ -90,7 +90,12 @@ func TestAHandlerDecidesAboutARequest(t *testing.T) {
 		}), nil, answer{Reason: metav1.StatusReasonInvalid, Message: "size 2", Code: 422}},
 		{"a filter that does not match admits", validate(deny, dsl.Label("a", "c")), nil, answer{Allowed: true}},
 		{"a filter that fails refuses", validate(deny, dsl.When(func(*dsl.Subject) (bool, error) { return false, errors.New("lost") })), nil,
-			answer{Reason: metav1.StatusReasonInternalError, Message: "lost", Code: 500}},
+			answer{Reason: metav1.StatusReasonInvalid, Message: "lost", Code: 422}},
+		{"an undecided handler that changes objects answers as such a policy", mutate(func(context.Context, *dsl.AdmissionRequest) error { return dsl.Undecided(errors.New("lost")) }), nil,
+			answer{Reason: metav1.StatusReasonInvalid, Message: "lost", Code: 403}},
+		{"an undecided handler may have a reason", validate(func(context.Context, *dsl.AdmissionRequest) error {
+			return dsl.Undecided(dsl.Deny(metav1.StatusReasonTooManyRequests, "busy"))
+		}), nil, answer{Reason: metav1.StatusReasonTooManyRequests, Message: "busy", Code: 429}},
 		{"a filter that fails is ignored by policy", validate(deny, dsl.FailurePolicy(registrationv1.Ignore), dsl.When(func(*dsl.Subject) (bool, error) { return false, errors.New("lost") })), nil,
 			answer{Allowed: true}},
 		{"a filter that fails only warns where the handler does", func(r *dsl.Resource) {
