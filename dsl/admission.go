@@ -163,9 +163,14 @@ type Policy struct {
 	Reason metav1.StatusReason
 	// Changes is an expression that gives a list of JSON patch operations. Empty for a rule that validates.
 	Changes string
+	// Variables are named expressions, which Expression, MessageExpression, Changes and later variables read.
+	Variables []PolicyVariable
 	// Params is the object that expressions know as params; nil without one.
 	Params *PolicyParams
 }
+
+// PolicyVariable is a named expression of a policy. Others read it as variables.NAME.
+type PolicyVariable struct{ Name, Expression string }
 
 // PolicyParams names the object that the expressions of a policy read as params.
 type PolicyParams struct {

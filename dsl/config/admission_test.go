@@ -39,10 +39,10 @@ func TestRulesBecomePoliciesIfTheAPIServerCanEvaluateThem(t *testing.T) {
 		{"a function of Handwerk needs a webhook", "  validate: [{id: a, rule: hash(self.spec.size) != ''}]", "webhook: the API server cannot evaluate it: undeclared reference to 'hash' (in container '')"},
 		{"a message that needs a webhook makes the rule one", "  validate: [{id: a, rule: self.spec.size < 9, message: '${now}'}]", "webhook: message: it reads now"},
 		{"the author may want a webhook", "  validate: [{id: a, rule: self.spec.size < 9, enforce: webhook}]", "webhook: enforce says so"},
-		{"fields that a rule sets", "  mutate: [{id: a, set: {spec: {color: blue}}}]", `("spec" in object ? [] : [JSONPatch{op: "add", path: "/spec", value: {}}]) +
-[JSONPatch{op: "add", path: "/spec/color", value: "blue"}]`},
-		{"keys of annotations stay as they are written", "  mutate: [{id: a, set: {annotations: {Foo/Bar: '${self.spec.size}'}}}]", `("annotations" in object["metadata"] ? [] : [JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]) +
-(dyn((object.spec.size)) == null ? ("annotations" in object["metadata"] && "Foo/Bar" in object["metadata"]["annotations"] ? [JSONPatch{op: "remove", path: "/metadata/annotations/Foo~1Bar"}] : []) : [JSONPatch{op: "add", path: "/metadata/annotations/Foo~1Bar", value: string(dyn((object.spec.size)))}])`},
+		{"fields that a rule sets", "  mutate: [{id: a, set: {spec: {color: null}}}]", `changes: ("spec" in object && type(object["spec"]) == map && "color" in object["spec"] ? [{"op": dyn("remove"), "path": dyn("/spec/color"), "value": dyn(null)}] : [])`},
+		{"keys of annotations stay as they are written", "  mutate: [{id: a, set: {annotations: {Foo/Bar: 'size ${self.spec.size}'}}}]", `annotations_Foo_Bar: "size " + string(object.spec.size)
+changes: ("annotations" in object["metadata"] && type(object["metadata"]["annotations"]) == map ? [] : [{"op": dyn("add"), "path": dyn("/metadata/annotations"), "value": dyn({})}]) +
+[{"op": dyn("add"), "path": dyn("/metadata/annotations/Foo~1Bar"), "value": dyn(variables.annotations_Foo_Bar)}]`},
 		{"a value that reads an index", "  mutate: [{id: a, set: {spec: {size: '${related.peers.size()}'}}}]", "webhook: spec.size: it reads related"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -53,7 +53,10 @@ func TestRulesBecomePoliciesIfTheAPIServerCanEvaluateThem(t *testing.T) {
 			a := op.Resources()[0].Admissions()[0].Admission
 			got := "webhook: " + a.Webhook
 			if a.Policy != nil {
-				got = a.Policy.Expression + a.Policy.Changes
+				got = a.Policy.Expression
+				for _, v := range a.Policy.Variables {
+					got = strings.TrimSpace(got + "\n" + v.Name + ": " + v.Expression)
+				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("the rule is (-want +got):\n%s", diff)

@@ -112,11 +112,9 @@ func (r *ruling) changes(tree map[string]any, before string) {
 			entries = append(entries, expr.PolicyEntry{Path: stored(path), Value: template, Text: key != "spec", When: strings.Join(all, " && ")})
 		}
 	}
-	text, err := expr.PolicyChanges(entries, r.policyVariables())
-	if err != nil && r.hooked == nil {
+	if r.policy.Variables, r.policy.Changes, err = expr.PolicyChanges(entries, r.policyVariables()); err != nil && r.hooked == nil {
 		r.hooked = err
 	}
-	r.policy.Changes = text
 }
 
 // leaves returns the paths of the values that are set: each value that is not a map, and each empty map.

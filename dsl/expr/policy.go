@@ -92,7 +92,12 @@ func (t policyText) ReturnTypes() []*cel.Type { return []*cel.Type{t.want} }
 // policyRuns compiles an expression as the API server does. The error says why it has no value of the wanted type.
 func policyRuns(text string, want *cel.Type) error {
 	options := policycel.OptionalVariableDeclarations{HasParams: true, HasPatchTypes: true}
-	if err := policyCompiler().CompileCELExpression(policyText{text, want}, options, environment.NewExpressions).Error; err != nil {
+	return policyError(policyCompiler().CompileCELExpression(policyText{text, want}, options, environment.NewExpressions))
+}
+
+// policyError returns the reason why the API server cannot evaluate an expression; nil if it can.
+func policyError(result policycel.CompilationResult) error {
+	if err := result.Error; err != nil {
 		if !strings.Contains(err.Detail, "<input>:") {
 			return fmt.Errorf("the API server cannot evaluate it: it %s", err.Detail)
 		}
@@ -190,115 +195,4 @@ func (t *Template) policyText(variables map[string]string, plain string) (string
 		parts = append(parts, "string("+text+")")
 	}
 	return strings.Join(parts, " + "), nil
-}
-
-// PolicyEntry is a field that a rule sets.
-type PolicyEntry struct {
-	Path dsl.Path
-	// Value is the value of the field. A value of null removes the field.
-	Value *Template
-	// Text: the field is a text, as labels are, so numbers and the like are written as texts.
-	Text bool
-	// When is an expression of admission policies: while it is false, the field stays. Empty means that it is always set.
-	When string
-}
-
-// PolicyChanges returns an expression of admission policies that gives a list of JSON patch operations, which set the fields and
-// add missing parents. The error says why the API server cannot evaluate it.
-func PolicyChanges(entries []PolicyEntry, variables map[string]string) (string, error) {
-	parents := parentsOf(entries)
-	var out []string
-	for _, e := range entries {
-		text, err := e.change(variables)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", strings.Join(e.Path, "."), err)
-		}
-		out = append(out, listWhen(e.When, text))
-	}
-	text := strings.Join(append(parents, out...), " +\n")
-	return text, policyRuns(text, cel.AnyType)
-}
-
-// change returns an expression of the operations that set the field, or remove it if its value is null.
-func (e PolicyEntry) change(variables map[string]string) (string, error) {
-	at := strconv.Quote(e.Path.Pointer())
-	remove := listWhen(exists(e.Path), fmt.Sprintf(`[JSONPatch{op: "remove", path: %s}]`, at))
-	if e.Value.Plain == nil {
-		return remove, nil
-	}
-	value, err := e.Value.Policy(variables)
-	if err != nil {
-		return "", err
-	}
-	written, null := value, ""
-	if of := e.Value.whole(); of != nil {
-		kind := of.ast.GetType(of.ast.Expr().ID())
-		if e.Text && kind.Kind() != cel.StringKind {
-			written = "string(" + value + ")"
-		}
-		if kind.Kind() == cel.DynKind || kind.Kind() == cel.AnyKind || kind.Kind() == cel.NullTypeKind {
-			null = "dyn(" + value + ") == null"
-		}
-	}
-	if null != "" && e.Text {
-		written = "string(dyn(" + value + "))" // the type of null alone has no text
-	}
-	add := fmt.Sprintf(`[JSONPatch{op: "add", path: %s, value: %s}]`, at, written)
-	if null == "" {
-		return add, nil
-	}
-	return fmt.Sprintf("(%s ? %s : %s)", null, remove, add), nil
-}
-
-// whole returns the program of a template that is one expression, whose value may be of any type; nil for others.
-func (t *Template) whole() *Program {
-	if _, isText := t.Plain.(string); isText && len(t.Pieces) == 1 && !t.Pieces[0].isPlain() {
-		return t.Pieces[0].Program
-	}
-	return nil
-}
-
-// parentsOf returns expressions that make the missing parents of fields, the outer ones first, each once. All objects have metadata.
-func parentsOf(entries []PolicyEntry) (out []string) {
-	whens, paths := map[string][]string{}, []dsl.Path{}
-	for _, e := range entries {
-		for n := 1; n < len(e.Path) && e.Value.Plain != nil; n++ {
-			at := e.Path[:n].Pointer()
-			if whens[at] == nil && at != "/metadata" {
-				paths = append(paths, e.Path[:n])
-			}
-			whens[at] = append(whens[at], e.When)
-		}
-	}
-	for _, path := range paths {
-		at := path.Pointer()
-		text := fmt.Sprintf(`(%s ? [] : [JSONPatch{op: "add", path: %s, value: {}}])`, exists(path), strconv.Quote(at))
-		when := ""
-		if !slices.Contains(whens[at], "") {
-			slices.Sort(whens[at])
-			when = "(" + strings.Join(slices.Compact(whens[at]), ") || (") + ")"
-		}
-		out = append(out, listWhen(when, text))
-	}
-	return out
-}
-
-// listWhen returns an expression that gives a list, and gives an empty one while a condition is false.
-func listWhen(when, list string) string {
-	if when == "" {
-		return list
-	}
-	return fmt.Sprintf("(%s ? %s : [])", when, list)
-}
-
-// exists returns an expression that says whether the object has a field.
-func exists(path []string) string {
-	object, out := "object", []string{}
-	for _, step := range path {
-		if object != "object" || step != "metadata" {
-			out = append(out, strconv.Quote(step)+" in "+object)
-		}
-		object += "[" + strconv.Quote(step) + "]"
-	}
-	return strings.Join(out, " && ")
 }

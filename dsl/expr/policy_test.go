@@ -4,7 +4,7 @@
 package expr
 
 import (
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,6 +115,10 @@ func TestChangesOfAdmissionPolicies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const (
+		spec   = `("spec" in object && type(object["spec"]) == map ? [] : [{"op": dyn("add"), "path": dyn("/spec"), "value": dyn({})}])`
+		labels = `("labels" in object["metadata"] && type(object["metadata"]["labels"]) == map ? [] : [{"op": dyn("add"), "path": dyn("/metadata/labels"), "value": dyn({})}])`
+	)
 	type entry struct {
 		path  []string
 		value any
@@ -126,24 +130,39 @@ func TestChangesOfAdmissionPolicies(t *testing.T) {
 		want    string
 	}{
 		{"a field of the spec", []entry{{[]string{"spec", "size"}, int64(3), ""}},
-			`("spec" in object ? [] : [JSONPatch{op: "add", path: "/spec", value: {}}]) +
-[JSONPatch{op: "add", path: "/spec/size", value: 3}]`},
-		{"two fields make their parent once", []entry{{[]string{"spec", "a"}, true, "x"}, {[]string{"spec", "b"}, 2.0, "y"}},
-			`((x) || (y) ? ("spec" in object ? [] : [JSONPatch{op: "add", path: "/spec", value: {}}]) : []) +
-(x ? [JSONPatch{op: "add", path: "/spec/a", value: true}] : []) +
-(y ? [JSONPatch{op: "add", path: "/spec/b", value: 2.0}] : [])`},
+			`changes: ` + spec + ` +
+[{"op": dyn("add"), "path": dyn("/spec/size"), "value": dyn(3)}]`},
+		{"two fields make their parent once", []entry{{[]string{"spec", "a"}, true, "has(object.x)"}, {[]string{"spec", "b"}, 2.0, "has(object.y)"}},
+			`when_spec_a: has(object.x)
+when_spec_b: has(object.y)
+changes: ((variables.when_spec_a) || (variables.when_spec_b) ? ` + spec + ` : []) +
+(variables.when_spec_a ? [{"op": dyn("add"), "path": dyn("/spec/a"), "value": dyn(true)}] : []) +
+(variables.when_spec_b ? [{"op": dyn("add"), "path": dyn("/spec/b"), "value": dyn(2.0)}] : [])`},
+		{"two fields with one condition share its variable", []entry{{[]string{"spec"}, true, "has(object.x)"}, {[]string{"other"}, true, "has(object.x)"}},
+			`when_spec: has(object.x)
+changes: (variables.when_spec ? [{"op": dyn("add"), "path": dyn("/spec"), "value": dyn(true)}] : []) +
+(variables.when_spec ? [{"op": dyn("add"), "path": dyn("/other"), "value": dyn(true)}] : [])`},
+		{"two fields whose names look alike have two variables", []entry{{[]string{"spec-a"}, "${size(self.x)}", ""}, {[]string{"spec.a"}, "${size(self.y)}", ""}},
+			`spec_a: (size(object.x))
+spec_a_2: (size(object.y))
+changes: [{"op": dyn("add"), "path": dyn("/spec-a"), "value": dyn(variables.spec_a)}] +
+[{"op": dyn("add"), "path": dyn("/spec.a"), "value": dyn(variables.spec_a_2)}]`},
 		{"a key is escaped", []entry{{[]string{"metadata", "labels", "a.io/b"}, "${self.metadata.name}-x", ""}},
-			`("labels" in object["metadata"] ? [] : [JSONPatch{op: "add", path: "/metadata/labels", value: {}}]) +
-[JSONPatch{op: "add", path: "/metadata/labels/a.io~1b", value: string(object.metadata.name) + "-x"}]`},
+			`labels_a_io_b: string(object.metadata.name) + "-x"
+changes: ` + labels + ` +
+[{"op": dyn("add"), "path": dyn("/metadata/labels/a.io~1b"), "value": dyn(variables.labels_a_io_b)}]`},
 		{"null removes", []entry{{[]string{"spec", "size"}, nil, ""}},
-			`("spec" in object && "size" in object["spec"] ? [JSONPatch{op: "remove", path: "/spec/size"}] : [])`},
+			`changes: ("spec" in object && type(object["spec"]) == map && "size" in object["spec"] ? [{"op": dyn("remove"), "path": dyn("/spec/size"), "value": dyn(null)}] : [])`},
 		{"a value that turns out to be null removes", []entry{{[]string{"spec"}, "${self.x}", ""}},
-			`(dyn((object.x)) == null ? ("spec" in object ? [JSONPatch{op: "remove", path: "/spec"}] : []) : [JSONPatch{op: "add", path: "/spec", value: (object.x)}])`},
+			`spec: (object.x)
+changes: (dyn(variables.spec) == null ? ("spec" in object ? [{"op": dyn("remove"), "path": dyn("/spec"), "value": dyn(null)}] : []) : [{"op": dyn("add"), "path": dyn("/spec"), "value": dyn(variables.spec)}])`},
 		{"labels are texts", []entry{{[]string{"metadata", "labels", "a"}, "${size(self.x)}", ""}},
-			`("labels" in object["metadata"] ? [] : [JSONPatch{op: "add", path: "/metadata/labels", value: {}}]) +
-[JSONPatch{op: "add", path: "/metadata/labels/a", value: string((size(object.x)))}]`},
+			`labels_a: (size(object.x))
+changes: ` + labels + ` +
+[{"op": dyn("add"), "path": dyn("/metadata/labels/a"), "value": dyn(string(variables.labels_a))}]`},
 		{"lists and maps have values of any type", []entry{{[]string{"spec"}, []any{int64(1), "${self.x}", map[string]any{"a": true}}, ""}},
-			`[JSONPatch{op: "add", path: "/spec", value: [dyn(1), dyn((object.x)), dyn({"a": dyn(true)})]}]`},
+			`spec: [dyn(1), dyn((object.x)), dyn({"a": dyn(true)})]
+changes: [{"op": dyn("add"), "path": dyn("/spec"), "value": dyn(variables.spec)}]`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var entries []PolicyEntry
@@ -154,11 +173,18 @@ func TestChangesOfAdmissionPolicies(t *testing.T) {
 				}
 				entries = append(entries, PolicyEntry{Path: e.path, Value: template, Text: e.path[0] == "metadata", When: e.when})
 			}
-			got, err := PolicyChanges(entries, PolicyVariables())
-			if err != nil && !slices.ContainsFunc(tc.entries, func(e entry) bool { return e.when != "" }) {
+			variables, patch, err := PolicyChanges(entries, PolicyVariables())
+			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if patch != patchOfChanges {
+				t.Errorf("the patch is %s", patch)
+			}
+			got := ""
+			for _, v := range variables {
+				got += v.Name + ": " + v.Expression + "\n"
+			}
+			if diff := cmp.Diff(tc.want, strings.TrimSpace(got)); diff != "" {
 				t.Errorf("policy has (-want +got):\n%s", diff)
 			}
 		})

@@ -103,7 +103,7 @@ func (m maker) validating() []*unstructured.Unstructured {
 	}
 	policy := &registrationv1.ValidatingAdmissionPolicy{ObjectMeta: m.meta(), Spec: registrationv1.ValidatingAdmissionPolicySpec{
 		ParamKind: m.paramKind(), MatchConstraints: Matches(m.resource, a), MatchConditions: m.conditions(),
-		FailurePolicy: &a.FailurePolicy, Validations: []registrationv1.Validation{rule},
+		Variables: m.variables(), FailurePolicy: &a.FailurePolicy, Validations: []registrationv1.Validation{rule},
 	}}
 	action := map[dsl.AdmissionAction]registrationv1.ValidationAction{dsl.ActionDeny: registrationv1.Deny, dsl.ActionWarn: registrationv1.Warn, dsl.ActionAudit: registrationv1.Audit}[a.Action]
 	binding := &registrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: m.meta(), Spec: registrationv1.ValidatingAdmissionPolicyBindingSpec{
@@ -117,7 +117,7 @@ func (m maker) mutating() []*unstructured.Unstructured {
 	a := m.handler.Admission
 	policy := &registrationv1.MutatingAdmissionPolicy{ObjectMeta: m.meta(), Spec: registrationv1.MutatingAdmissionPolicySpec{
 		ParamKind: m.paramKind(), MatchConstraints: Matches(m.resource, a), MatchConditions: m.conditions(),
-		FailurePolicy: &a.FailurePolicy, ReinvocationPolicy: registrationv1.IfNeededReinvocationPolicy,
+		Variables: m.variables(), FailurePolicy: &a.FailurePolicy, ReinvocationPolicy: registrationv1.IfNeededReinvocationPolicy,
 		Mutations: []registrationv1.Mutation{{PatchType: registrationv1.PatchTypeJSONPatch, JSONPatch: &registrationv1.JSONPatch{Expression: a.Policy.Changes}}},
 	}}
 	binding := &registrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: m.meta(), Spec: registrationv1.MutatingAdmissionPolicyBindingSpec{
@@ -278,6 +278,13 @@ func fieldCondition(a *dsl.Admission, one fields.Requirement) string {
 		sign = "!="
 	}
 	return fmt.Sprintf("string(%s.orValue('')) %s %q", object, sign, one.Value)
+}
+
+func (m maker) variables() (out []registrationv1.Variable) {
+	for _, v := range m.handler.Admission.Policy.Variables {
+		out = append(out, registrationv1.Variable{Name: v.Name, Expression: v.Expression})
+	}
+	return out
 }
 
 func (m maker) paramKind() *registrationv1.ParamKind {

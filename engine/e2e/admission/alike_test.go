@@ -16,6 +16,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -49,7 +50,12 @@ var answers = map[string]alike{
 	"ignored-value-reads-missing": {"mutate", `set: {spec: {size: "${self.spec.map.x}"}}, failurePolicy: Ignore`, `{}`, `{}`},
 	"parent-is-missing":           {"mutate", `set: {spec: {map: {x: 1}}}`, `{}`, `{"map":{"x":1}}`},
 	"parent-is-null":              {"mutate", `set: {spec: {map: {x: 1}}}`, `{map: null}`, `{"map":{"x":1}}`},
+	"parents-are-null":            {"mutate", `set: {spec: {any: {x: {k: {n: 1}}}}}`, `{any: {x: null, m: 1}}`, `{"any":{"m":1,"x":{"k":{"n":1}}}}`},
+	"parent-is-a-text":            {"mutate", `set: {spec: {any: {x: {k: 1}}}}`, `{any: {x: text}}`, `{"any":{"x":{"k":1}}}`},
+	"parent-is-a-list":            {"mutate", `set: {spec: {any: {x: {k: 1}}}}`, `{any: {x: [1]}}`, `{"any":{"x":{"k":1}}}`},
 	"removed-parent-is-missing":   {"mutate", `set: {spec: {any: {x: null}}}`, `{}`, `{}`},
+	"removed-parent-is-null":      {"mutate", `set: {spec: {any: {x: {k: null}}}}`, `{any: {x: null}}`, `{"any":{"x":null}}`},
+	"removed-parent-is-a-text":    {"mutate", `set: {spec: {any: {x: {k: null}}}}`, `{any: {x: text}}`, `{"any":{"x":"text"}}`},
 	"value-is-null":               {"mutate", `set: {spec: {any: {x: {k: "${self.spec.any.none}"}}}}`, `{any: {x: {k: 1}, none: null}}`, `{"any":{"none":null,"x":{}}}`},
 }
 
@@ -88,8 +94,8 @@ func newAlike(t *testing.T, to *rest.Config, namespace string) *guard {
 	return g
 }
 
-// answer returns the answer to a dry run of the creation of an object for a rule.
-func (g *guard) answer(t *testing.T, resource, rule string) string {
+// create sends a dry run of the creation of an object for a rule.
+func (g *guard) create(t *testing.T, resource, rule string) (*unstructured.Unstructured, error) {
 	t.Helper()
 	content := map[string]any{}
 	if err := yaml.Unmarshal([]byte("spec: "+answers[rule].spec), &content); err != nil {
@@ -97,8 +103,14 @@ func (g *guard) answer(t *testing.T, resource, rule string) string {
 	}
 	o := g.object(resource, "a", content)
 	o.SetLabels(map[string]string{"case": rule})
+	return g.resource(resource).Create(t.Context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+}
+
+// answer returns the answer to the creation of an object for a rule: its spec, or the refusal, with warnings.
+func (g *guard) answer(t *testing.T, resource, rule string) string {
+	t.Helper()
 	g.warnings.take()
-	got, err := g.resource(resource).Create(t.Context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	got, err := g.create(t, resource, rule)
 	out := told(got, err, g.warnings.take()...)
 	if got != nil {
 		spec, _ := json.Marshal(got.Object["spec"])
@@ -130,6 +142,10 @@ func TestAnAnswerIsTheSameFromPolicyAndWebhook(t *testing.T) {
 			})
 			for _, one := range wrong {
 				t.Error(one)
+			}
+			const want = `composited variable "changes" fails to evaluate: composited variable "spec_size" fails to evaluate: no such key: map`
+			if _, err := g.create(t, "policed", "value-reads-missing"); err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), `"op"`) {
+				t.Errorf("a policy that fails says %v, want only the field at fault: %s", err, want)
 			}
 		})
 	}
