@@ -64,6 +64,18 @@ func TestVersionsOfAResourceBecomeThoseOfItsCRD(t *testing.T) {
 	}
 }
 
+// TestAResourceThatOnlyConvertsLoads holds that versions need no handlers: handlers in Go may come later, and rules need none.
+func TestAResourceThatOnlyConvertsLoads(t *testing.T) {
+	without, _, _ := strings.Cut(versioned(first), "  handlers:")
+	op, err := config.Parse("x.yaml", []byte(without+"  validate: [{id: a, rule: self.spec.size < 9}]\n"), handlers.Standard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(op.Resources()[0].Conversions()); got != 1 {
+		t.Errorf("the resource has %d conversions", got)
+	}
+}
+
 // versionsOf describes the versions of a CRD.
 func versionsOf(crd map[string]any) string {
 	var out []string

@@ -37,7 +37,6 @@ func (w *watched) customResource() {
 		w.unfit(at, at, fault)
 	}
 	w.out.CRD = tree
-	(&converting{watched: w}).conversions()
 	w.out.CRDFault = func(err error) error { return w.within(at, 0, 0, err.Error()) }
 }
 

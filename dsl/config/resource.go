@@ -102,6 +102,7 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 		w.relation(w.at.Key("related").Index(i), &w.form.Related[i])
 	}
 	w.customResource()
+	(&converting{watched: w}).conversions()
 	w.siblings = siblingsOf(w.form)
 	for i := range w.form.Machine.list {
 		w.machine(i)
