@@ -11,17 +11,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	registrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -204,81 +200,6 @@ func Namespaces(op *dsl.Operator, namespace string, r *dsl.Resource) *metav1.Lab
 
 // corev1NameLabel is the label with the name that the API server gives every namespace.
 const corev1NameLabel = "kubernetes.io/metadata.name"
-
-// conditions returns the conditions of the rule, and those of the scope that no selector has.
-func (m maker) conditions() []registrationv1.MatchCondition {
-	return Named(append(Conditions(m.op, m.resource, m.handler.Admission), m.handler.Admission.Policy.Conditions...))
-}
-
-// Named returns conditions with names.
-func Named(texts []string) (out []registrationv1.MatchCondition) {
-	for i, text := range texts {
-		out = append(out, registrationv1.MatchCondition{Name: fmt.Sprintf("condition-%d", i+1), Expression: text})
-	}
-	return out
-}
-
-// Conditions returns conditions that are true for the requests that a rule is about, as far as selectors cannot say it: globs of
-// namespaces, selectors of fields, and that an object which is updated is not being deleted.
-func Conditions(op *dsl.Operator, r *dsl.Resource, a *dsl.Admission) (out []string) {
-	var globs, not []string
-	for _, pattern := range op.Scope.Namespaces {
-		name, excluded := strings.CutPrefix(pattern, "!")
-		switch {
-		case excluded && strings.ContainsAny(name, `*?[\`):
-			not = append(not, expression(name))
-		case !excluded:
-			globs = append(globs, expression(name))
-		}
-	}
-	space := "request.?namespace.orValue('')"
-	if slices.ContainsFunc(op.Scope.Namespaces, func(p string) bool { return !strings.HasPrefix(p, "!") && strings.ContainsAny(p, `*?[\`) }) {
-		out = append(out, fmt.Sprintf("%s == '' || %s.matches(%q)", space, space, "^("+strings.Join(globs, "|")+")$"))
-	}
-	if len(not) > 0 {
-		out = append(out, fmt.Sprintf("!%s.matches(%q)", space, "^("+strings.Join(not, "|")+")$"))
-	}
-	if slices.Contains(a.Operations, admissionv1.Update) {
-		out = append(out, whileAlive)
-	}
-	if selector, err := fields.ParseSelector(r.FieldSelector); err == nil && r.FieldSelector != "" {
-		for _, one := range selector.Requirements() {
-			out = append(out, fieldCondition(a, one))
-		}
-	}
-	return out
-}
-
-// whileAlive leaves out updates of an object that is being deleted. One that breaks a newer rule could otherwise lose no finalizer, and
-// would stay for ever.
-const whileAlive = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp)"
-
-// expression returns the regular expression of a glob of names. Brackets are the same in both.
-func expression(glob string) string {
-	return strings.NewReplacer(".", `\.`, "*", ".*", "?", ".").Replace(glob)
-}
-
-// fieldStep matches a step of a path that CEL can select.
-var fieldStep = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// fieldCondition returns the condition of one requirement of a field selector. A missing field is the empty text.
-func fieldCondition(a *dsl.Admission, one fields.Requirement) string {
-	object := "object"
-	if slices.Contains(a.Operations, admissionv1.Delete) {
-		object = "(object != null ? object : oldObject)"
-	}
-	for step := range strings.SplitSeq(one.Field, ".") {
-		if !fieldStep.MatchString(step) {
-			return "true"
-		}
-		object += ".?" + step
-	}
-	sign := "=="
-	if one.Operator == selection.NotEquals {
-		sign = "!="
-	}
-	return fmt.Sprintf("string(%s.orValue('')) %s %q", object, sign, one.Value)
-}
 
 func (m maker) variables() (out []registrationv1.Variable) {
 	for _, v := range m.handler.Admission.Policy.Variables {

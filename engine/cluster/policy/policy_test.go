@@ -92,6 +92,20 @@ func TestRulesAboutBuiltInKindsLeaveTheOperatorAlone(t *testing.T) {
 	}
 }
 
+// TestFieldsSelectBeforeAndAfterAChange holds that a change of a field does not lead around a rule, nor a flag that is not set.
+func TestFieldsSelectBeforeAndAfterAChange(t *testing.T) {
+	for _, tc := range []struct{ fields, want string }{
+		{"type!=a", `object != null && string(object.?type.orValue('')) != "a" || oldObject != null && string(oldObject.?type.orValue('')) != "a"`},
+		{"spec.on=false", `object != null && string(object.?spec.?on.orValue(false)) == "false" || oldObject != null && string(oldObject.?spec.?on.orValue(false)) == "false"`},
+	} {
+		op := guard(t, fmt.Sprintf("resources: [{resource: pods.v1, selector: {fields: %q}, validate: [{id: a, rule: 'true', operations: [delete]}]}]\n", tc.fields))
+		r := op.Resources()[0]
+		if diff := cmp.Diff([]string{tc.want}, policy.Conditions(op, r, r.Admissions()[0].Admission)); diff != "" {
+			t.Errorf("%s: conditions (-want +got):\n%s", tc.fields, diff)
+		}
+	}
+}
+
 // metaText returns a selector in kubectl's form; empty if it selects everything.
 func metaText(s *metav1.LabelSelector) string {
 	return strings.TrimPrefix(metav1.FormatLabelSelector(s), "<none>")
