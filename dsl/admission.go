@@ -278,6 +278,9 @@ func (op *Operator) NeedsWebhooks() bool {
 
 // checkAdmissions reports faults of the admission handlers.
 func (r *Resource) checkAdmissions(c check) {
+	if len(r.admissions) > 0 && r.Name.Version == "" {
+		c.fault("resource", "a resource with rules about requests needs a version: the one whose form they read")
+	}
 	for i, h := range r.admissions {
 		of := check{Place{Resource: r, Handler: h}, c.found}
 		if fault := h.WrongID(); fault != "" || strings.ContainsAny(h.ID, "_") {
@@ -292,6 +295,27 @@ func (r *Resource) checkAdmissions(c check) {
 		}
 		h.checkOptions(of)
 		h.Admission.check(of)
+		r.checkSelected(of, h)
+	}
+}
+
+// ofOtherKinds are subresources whose requests have an object of another kind than the resource.
+var ofOtherKinds = []string{"scale", "eviction", "binding", "token"}
+
+// checkSelected reports filters that no request of an admission handler could match. The object of such a request has neither the labels
+// nor the fields of the resource's object, so the handler would silently decide about nothing.
+func (r *Resource) checkSelected(c check, h *Handler) {
+	if r.LabelSelector == "" && r.FieldSelector == "" && len(h.Labels)+len(h.Annotations) == 0 {
+		return
+	}
+	const fault = "a request %s has an object of another kind, so labels, annotations and fields never match; select by request.name or namespaces"
+	if slices.Contains(h.Admission.Operations, admissionv1.Connect) {
+		c.fault("operations", fault, "to connect")
+	}
+	for i, name := range h.Admission.Subresources {
+		if slices.Contains(ofOtherKinds, name) {
+			c.fault(fmt.Sprintf("subresources[%d]", i), fault, "for "+name)
+		}
 	}
 }
 

@@ -62,6 +62,11 @@ func TestFaultsOfAdmissionHandlers(t *testing.T) {
 		{"a change of what is deleted", func(r *Resource) { r.Mutate("a", fn, Operations(admissionv1.Delete)) }, "a deletion stores no object that could be changed"},
 		{"an unknown policy for failures", func(r *Resource) { r.Validate("a", fn, FailurePolicy("Maybe")) }, `unknown policy "Maybe" (want Fail or Ignore)`},
 		{"retries", func(r *Resource) { r.Validate("a", fn, Retries(3)) }, "is not for admission handlers, which answer a request once"},
+		{"a label of what is connected to", func(r *Resource) { r.Validate("a", fn, Label("a", "b"), Operations(admissionv1.Connect)) }, ofAnotherKind("to connect")},
+		{"a selector of fields for a scale", func(r *Resource) { r.FieldSelector = "a=b"; r.Mutate("a", fn, Subresources("scale")) }, ofAnotherKind("for scale")},
+		{"a selector for a status", func(r *Resource) { r.LabelSelector = "a=b"; r.Mutate("a", fn, Subresources("status")) }, ""},
+		{"a scale without a selector", func(r *Resource) { r.Validate("a", fn, Subresources("scale")) }, ""},
+		{"a resource without a version", func(r *Resource) { r.Name.Version = ""; r.Validate("a", fn) }, "a resource with rules about requests needs a version: the one whose form they read"},
 		{"an option of admission on a handler", func(r *Resource) {
 			r.OnCreate("a", func(context.Context, *Request) error { return nil }, FailurePolicy(registrationv1.Ignore))
 		}, "is only for admission handlers"},
@@ -82,4 +87,9 @@ func TestFaultsOfAdmissionHandlers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ofAnotherKind is the fault of a filter that no request could match.
+func ofAnotherKind(request string) string {
+	return "a request " + request + " has an object of another kind, so labels, annotations and fields never match; select by request.name or namespaces"
 }

@@ -152,7 +152,7 @@ func Matches(r *dsl.Resource, a *dsl.Admission) *registrationv1.MatchResources {
 	}
 	out := &registrationv1.MatchResources{MatchPolicy: new(registrationv1.Equivalent), ResourceRules: []registrationv1.NamedRuleWithOperations{{
 		RuleWithOperations: registrationv1.RuleWithOperations{
-			Operations: operations, Rule: registrationv1.Rule{APIGroups: []string{r.Name.Group}, APIVersions: []string{cmp.Or(r.Name.Version, "*")}, Resources: resources},
+			Operations: operations, Rule: registrationv1.Rule{APIGroups: []string{r.Name.Group}, APIVersions: []string{r.Name.Version}, Resources: resources},
 		},
 	}}}
 	if selector, err := metav1.ParseToLabelSelector(r.LabelSelector); err == nil && r.LabelSelector != "" {

@@ -41,7 +41,7 @@ admission:
   selector: {matchLabels: {app: web}}
   namespaceSelector: {matchLabels: {team: a}}
   validate:
-  - {id: image, rule: "self.spec.containers.size() > 0", operations: [delete], subresources: [eviction], failurePolicy: Ignore, action: audit, reason: Forbidden, message: m}
+  - {id: image, rule: "self.spec.containers.size() > 0", operations: [delete], subresources: [ephemeralcontainers], failurePolicy: Ignore, action: audit, reason: Forbidden, message: m}
   mutate:
   - {id: label, when: params.data.on == 'x', params: {apiVersion: v1, kind: ConfigMap, name: limits, namespace: ops, optional: true}, set: {labels: {a: "${params.data.a}"}}}
   - {id: slow, enforce: webhook, timeout: 1500ms, set: {labels: {a: b}}}
