@@ -151,8 +151,9 @@ func (f *fort) send(t *testing.T, a attempt, params ...string) string {
 	}
 	request := plane.Kubernetes().Discovery().RESTClient().Verb(a.method).RequestURI(at).SetHeader("Content-Type", a.kind)
 	for _, param := range params {
-		key, value, _ := strings.Cut(param, "=")
-		request.Param(key, value)
+		if key, value, found := strings.Cut(param, "="); found {
+			request.Param(key, value)
+		}
 	}
 	if body != "" {
 		request.Body([]byte(body))

@@ -27,6 +27,8 @@ type Write struct {
 	Code           int
 	User           string
 	UserAgent, URI string
+	// Annotations are those of the audit event, by which admission says what it found.
+	Annotations map[string]string
 	// At is when the request arrived.
 	At time.Time
 }
@@ -120,13 +122,14 @@ type auditEvent struct {
 	ObjectRef                                   struct{ Resource, Subresource, Namespace, Name string }
 	ResponseStatus                              struct{ Code int }
 	RequestReceivedTimestamp                    time.Time
+	Annotations                                 map[string]string
 }
 
 func (e *auditEvent) write() Write {
 	w := Write{
 		Verb: e.Verb, Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
 		Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name, Code: e.ResponseStatus.Code,
-		User: e.User.Username, UserAgent: e.UserAgent, URI: e.RequestURI, At: e.RequestReceivedTimestamp,
+		User: e.User.Username, UserAgent: e.UserAgent, URI: e.RequestURI, Annotations: e.Annotations, At: e.RequestReceivedTimestamp,
 	}
 	if e.ImpersonatedUser.Username != "" {
 		w.User = e.ImpersonatedUser.Username
