@@ -29,6 +29,7 @@ type runFlags struct {
 	certFile, keyFile                       string
 	leaderMode, leaderName, leaderNamespace string
 	webhooks                                engine.Webhooks
+	keepAdmission                           bool
 
 	grace   time.Duration
 	qps     float32
@@ -72,6 +73,7 @@ func (f *runFlags) add(set *pflag.FlagSet) {
 		"serve /debug/pprof/ on this `address`, as in 127.0.0.1:6060; off by default")
 	f.addLeader(set)
 	f.addWebhooks(set)
+	f.addAdmission(set)
 	set.DurationVar(&f.grace, "grace-period", 0,
 		"let handlers go on for this long after a stop was asked for (default 20s)")
 	set.Float32Var(&f.qps, "qps", 0,
@@ -120,6 +122,15 @@ func (f *runFlags) addWebhooks(set *pflag.FlagSet) {
 		"the `name` of the Service of webhooks in the operator's namespace\n(default the operator's name with -webhook behind it)")
 	set.StringVar(&f.webhooks.CertDir, "webhook-cert-dir", "",
 		"take the certificate of webhooks from tls.crt, tls.key and ca.crt in this `directory`, also\nwhen they change (default one that the operator makes and renews)")
+}
+
+// keepFlag is the flag that decides who keeps the objects of admission.
+const keepFlag = "keep-admission"
+
+// addAdmission adds --keep-admission, which the operator's rights also depend on.
+func (f *runFlags) addAdmission(set *pflag.FlagSet) {
+	set.BoolVar(&f.keepAdmission, keepFlag, true,
+		"apply policies and webhook configurations, and put them back when they change; with false,\nthose that operator bundle --admission prints hold")
 }
 
 // addSecure adds --metrics-secure, which the operator's rights also depend on.
@@ -216,6 +227,9 @@ func (f *runFlags) override(op *dsl.Operator) {
 	}
 	if given("leader-elect-namespace") {
 		leader.Namespace = f.leaderNamespace
+	}
+	if given(keepFlag) {
+		op.Settings.AdmissionByOthers = !f.keepAdmission
 	}
 	if given("grace-period") {
 		op.Settings.GracePeriod = f.grace

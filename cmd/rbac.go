@@ -93,6 +93,7 @@ func (f *rbacFlags) add(set *pflag.FlagSet) {
 	f.run.addLeader(set)
 	f.run.addInstall(set)
 	f.run.addSecure(set)
+	f.run.addAdmission(set)
 	set.StringVar(&f.account, "service-account", "",
 		"the account of the operator's pod, as `NAMESPACE/NAME`\n(default that of operator bundle, "+objectName("OPERATOR")+" in "+defaultNamespace+")")
 	set.BoolVar(&f.cluster, "cluster", false, "learn from a cluster which resources have namespaces, rather than guess")

@@ -110,6 +110,9 @@ type Settings struct {
 	Events EventsMode
 	// Limits are the limits of all resources without limits of their own, together.
 	Limits Limits
+	// AdmissionByOthers: policies, webhook configurations and conversions of CRDs are applied by somebody else, as operator bundle
+	// --admission prints them. The operator only answers webhooks, with a certificate from files.
+	AdmissionByOthers bool
 }
 
 // EventsMode says which Events an operator sends on its own. Events of handlers are always sent.

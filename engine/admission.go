@@ -88,6 +88,9 @@ func newRequests(e *Engine) (*requests, error) {
 // serveBy sets up the server of the admission handlers that need one, and of conversions.
 func (q *requests) serveBy(hooked map[*dsl.Handler]*dsl.Resource, conversions map[string]webhook.Convert) (err error) {
 	e := q.engine
+	if e.op.Settings.AdmissionByOthers && q.set.CertDir == "" {
+		return errors.New("serving webhooks: want a certificate in files (--webhook-cert-dir): somebody else keeps admission, and tells the API server the CA")
+	}
 	if e.settings.Namespace == "" {
 		return errors.New("serving webhooks: want the namespace of the operator, for its certificate")
 	}
@@ -198,6 +201,9 @@ func (q *requests) note(err error, doing string) {
 
 // begin keeps the objects of admission until the returned function is called, or ctx ends.
 func (q *requests) begin(ctx context.Context) (end func()) {
+	if q.engine.op.Settings.AdmissionByOthers {
+		return func() {}
+	}
 	ctx, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() { q.keep(ctx) })
@@ -302,7 +308,10 @@ func (q *requests) checks() []ops.Check {
 	if q.none {
 		return nil
 	}
-	out := []ops.Check{{Name: "admission"}}
+	var out []ops.Check
+	if !q.engine.op.Settings.AdmissionByOthers {
+		out = []ops.Check{{Name: "admission"}}
+	}
 	if keeper := q.keeper.Load(); keeper != nil && q.engine.elector.Leading() {
 		if err := keeper.Settled(); err != nil {
 			out[0].State, out[0].Message = ops.Warn, err.Error()

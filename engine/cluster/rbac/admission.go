@@ -16,7 +16,7 @@ import (
 // admission adds the rights to keep policies and webhook configurations, and the certificate of webhooks.
 func (c *collector) admission(namespace string) {
 	for _, r := range c.op.Resources() {
-		if r.Converts() {
+		if r.Converts() && !c.op.Settings.AdmissionByOthers {
 			c.add(about{Name: dsl.ResourceName{Resource: "customresourcedefinitions", Group: "apiextensions.k8s.io"}, names: []string{r.CRDName()}, everywhere: true},
 				because("has the API server call its conversions"), "get", "list", "watch", "patch")
 		}
@@ -26,6 +26,9 @@ func (c *collector) admission(namespace string) {
 				c.need(r, "rule "+handlerName(r, h), h, need)
 			}
 		}
+	}
+	if c.op.Settings.AdmissionByOthers {
+		return
 	}
 	kept := c.keptForRequests()
 	for _, resource := range allForRequests {
@@ -73,7 +76,7 @@ func (c *collector) keptForRequests() []string {
 // params adds the right to read the objects that a policy has as params: the API server wants it of those who write such a policy
 // (https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#parameter-resources).
 func (c *collector) params(r *dsl.Resource, h *dsl.Handler) {
-	if h.Admission.Hooked() || h.Admission.Policy.Params == nil {
+	if c.op.Settings.AdmissionByOthers || h.Admission.Hooked() || h.Admission.Policy.Params == nil {
 		return
 	}
 	p := h.Admission.Policy.Params
