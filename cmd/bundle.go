@@ -34,6 +34,8 @@ type bundleFlags struct {
 	// createNamespace and podMonitor add objects, noPolicy leaves one out.
 	createNamespace, podMonitor, noPolicy bool
 	secure                                bool
+	// admission adds the policies and webhook configurations.
+	admission bool
 	// confine is the rule that confines the operator's account; empty for none. egress are the destinations beside the API server.
 	confine string
 	egress  []string
@@ -78,6 +80,8 @@ func (f *bundleFlags) add(set *pflag.FlagSet, image string) {
 	set.BoolVar(&f.noPolicy, "no-network-policy", false, "leave the NetworkPolicy out")
 	set.StringArrayVar(&f.egress, "egress", nil,
 		"let the operator connect to this `[CIDR:]PORT` by TCP, beside the API server and DNS;\nrepeatable")
+	set.BoolVar(&f.admission, "admission", false,
+		"print the policies and webhook configurations, too, which the operator then neither keeps\nnor may write; webhooks get their certificate from cert-manager")
 	set.StringVar(&f.confine, "confine", "",
 		"print a ValidatingAdmissionPolicy that rejects writes of the operator's account outside\nof some namespaces; the `RULE` is 'namespace name matches GLOB[,GLOB]'. Events and the\noperator's own custom resources are written everywhere")
 	set.StringArrayVar(&f.patches, "patch", nil,

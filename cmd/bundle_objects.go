@@ -54,6 +54,8 @@ type bundle struct {
 	Secure                                 bool
 	// Webhooks: the operator answers webhooks.
 	Webhooks bool
+	// Certificates: the certificate of webhooks is that of cert-manager.
+	Certificates bool
 	// Outside is the name of objects without a namespace that must be DNS names.
 	Outside string
 	// Confinement is nil for an operator that is not confined. Egress are the destinations beside the API server and DNS.
@@ -115,7 +117,10 @@ func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
 		args = append(args, "--"+ops.SecureFlag)
 	}
 	if b.Webhooks = op.NeedsWebhooks(); b.Webhooks {
-		args = append(args, "--webhook-service="+b.Name+"-webhook")
+		args = append(args, "--webhook-service="+b.webhookService())
+	}
+	if f.admission {
+		args = append(args, b.leaveAdmission()...)
 	}
 	b.Args = "[" + strings.Join(args, ", ") + "]"
 	return b, nil
@@ -245,6 +250,7 @@ func (b *bundle) files() ([]file, error) {
 		return nil, err
 	}
 	last, err := b.filled(choose{"deployment.yaml", true}, choose{"disruption-budget.yaml", true}, choose{"service.yaml", b.Secure}, choose{"webhook.yaml", b.Webhooks},
+		choose{"certificates.yaml", b.Certificates},
 		choose{"network-policy.yaml", !b.flags.noPolicy}, choose{"pod-monitor.yaml", b.flags.podMonitor})
 	return slices.Concat(first, written, last), err
 }
@@ -285,7 +291,11 @@ func (b *bundle) fill(name string) (file, error) {
 func (b *bundle) written() ([]file, error) {
 	var crds, roles bytes.Buffer
 	var out []file
-	if all := crdsOf(b.op); len(all) > 0 {
+	all, err := b.crds()
+	if err != nil {
+		return nil, fmt.Errorf("writing CRDs: %w", err)
+	}
+	if len(all) > 0 {
 		if err := writeYAML(&crds, all); err != nil {
 			return nil, fmt.Errorf("writing CRDs: %w", err)
 		}
@@ -299,6 +309,13 @@ func (b *bundle) written() ([]file, error) {
 		return nil, fmt.Errorf("writing roles: %w", err)
 	}
 	out = append(out, file{"rbac.yaml", roles.String()})
+	if b.flags.admission {
+		admission, err := b.admission()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, admission...)
+	}
 	if b.ConfigMap == "" {
 		return out, nil
 	}

@@ -267,6 +267,8 @@ func TestBundleRefuses(t *testing.T) {
 			"error: deploying operator " + long + ": its name is too long for that of a Service, which has at most 63 characters: handwerk-" + long + "-metrics\n"},
 		"two files of one name": {[]string{write("a/op.yaml", operator("a")+fmt.Sprintf(resource, "pods")), write("b/op.yaml", operator("a")+fmt.Sprintf(resource, "nodes"))},
 			"error: putting op.yaml into a ConfigMap: there are two files of this name\n"},
+		"admission without rules": {[]string{write("none.yaml", operator("none")+fmt.Sprintf(resource, "pods"))},
+			"error: printing admission: operator none has no rules about requests, and converts no versions: leave --admission out\n"},
 		"more than a ConfigMap holds": {[]string{write("c.yaml", operator("a")+fmt.Sprintf(resource, "pods")+strings.Repeat("# x\n", 150<<10)), write("d.yaml", operator("a")+fmt.Sprintf(resource, "nodes")+strings.Repeat("# x\n", 150<<10))},
 			"error: putting the configuration into a ConfigMap: it has more than 1 MiB\n"},
 	}
@@ -274,6 +276,9 @@ func TestBundleRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := standard(t)
 			args := []string{"bundle"}
+			if strings.HasPrefix(name, "admission") {
+				args = append(args, "--admission")
+			}
 			for _, file := range tt.files {
 				args = append(args, "--config="+file)
 			}
