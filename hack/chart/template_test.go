@@ -126,6 +126,7 @@ func TestImpossibleValuesAreRefused(t *testing.T) {
 		"two Pods without a leader":             {foo + "leaderElection: none", "leaderElection: none takes replicas: 1"},
 		"a CRD that is something else":          {foo + "crds: {manifests: \"kind: Pod\"}", "want CustomResourceDefinitions, found Pod"},
 		"a CRD that is no YAML":                 {foo + "crds: {manifests: \"a: b: c\"}", "want CustomResourceDefinitions, found error"},
+		"a policy that is something else":       {foo + "admission: {manifests: \"{apiVersion: v1, kind: Pod}\"}", "admission.manifests: want policies and webhook configurations, found Pod"},
 		"an unknown value":                      {foo + "replica: 3", "additional properties 'replica' not allowed"},
 		"an unknown value below another":        {foo + "metrics: {port: 1}", "additional properties 'port' not allowed"},
 		"a number that is a text":               {foo + "replicas: many", "got string, want integer"},
