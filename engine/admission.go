@@ -280,7 +280,7 @@ func (q *requests) forget(ctx context.Context, keeper *registration.Keeper) {
 }
 
 // want sets the objects to keep, if the CAs of the certificate are others than before, and returns these. While there is no
-// certificate, policies hold already, and webhooks stay as they are.
+// certificate, policies hold already, and all others stay as they are: a webhook may take the place of a policy.
 func (q *requests) want(keeper *registration.Keeper, before []byte) []byte {
 	e := q.engine
 	objects := policy.Objects(e.op, e.settings.Namespace)
@@ -288,7 +288,7 @@ func (q *requests) want(keeper *registration.Keeper, before []byte) []byte {
 	if q.certificate != nil {
 		bundle = q.certificate.Bundle()
 		if bundle == nil && before == nil {
-			q.note(keeper.Set(objects, policy.WebhookKinds...), "keeping policies")
+			q.note(keeper.SetPart(objects), "keeping policies")
 			return nil
 		}
 		if bundle == nil || bytes.Equal(bundle, before) {

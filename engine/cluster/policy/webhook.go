@@ -21,9 +21,6 @@ const (
 	longestTimeout = 30 * time.Second
 )
 
-// WebhookKinds are the kinds of the objects that [Webhooks] returns.
-var WebhookKinds = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
-
 // Path returns the path under which the operator answers for an admission handler.
 func Path(r *dsl.Resource, h *dsl.Handler) string {
 	return "/admission/" + r.Name.Resource + "." + cmp.Or(r.Name.Group, "core") + "/" + h.ID

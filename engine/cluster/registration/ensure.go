@@ -127,15 +127,15 @@ func (w *wanted) isDone(o *unstructured.Unstructured, p *pace) bool {
 	return w.matches(o)
 }
 
-// prune deletes objects that have the labels and are not wanted, but for those of kinds that are open.
-func (k *Keeper) prune(ctx context.Context, all []*wanted, open []string) (errs []error) {
+// prune deletes objects that have the labels and are not wanted.
+func (k *Keeper) prune(ctx context.Context, all []*wanted) (errs []error) {
 	keep := map[string]bool{}
 	for _, w := range all {
 		keep[w.id()] = true
 	}
 	remove := func(gvr schema.GroupVersionResource, objects []*unstructured.Unstructured) {
 		for _, o := range objects {
-			if !keep[gvr.Resource+"/"+o.GetName()] && !slices.Contains(open, o.GetKind()) {
+			if !keep[gvr.Resource+"/"+o.GetName()] {
 				errs = append(errs, k.remove(ctx, gvr, o))
 			}
 		}
@@ -145,7 +145,7 @@ func (k *Keeper) prune(ctx context.Context, all []*wanted, open []string) (errs 
 			remove(at.gvr, w.list())
 		}
 	}
-	if k.cleaned || len(open) > 0 {
+	if k.cleaned {
 		return errs
 	}
 	for _, gvr := range k.neverWanted() {

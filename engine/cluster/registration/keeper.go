@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/engine/cluster/backoff"
+	"github.com/handwerk-dev/handwerk/engine/cluster/notfound"
 )
 
 const (
@@ -66,8 +67,8 @@ type Keeper struct {
 
 	mu     sync.Mutex
 	wanted []*wanted
-	open   []string // kinds that the last Set left open
-	round  int      // counts calls of Set
+	part   bool // the last list is not whole
+	round  int  // counts calls of Set
 	state  error
 }
 
@@ -90,9 +91,15 @@ func New(set Settings) (*Keeper, error) {
 	}, nil
 }
 
-// Set replaces the list of wanted objects. It does not change them. Objects of kinds that are open are left as they are: the caller
-// does not know them yet. It returns an error, and keeps the old list, if an object is of another kind or stands there twice.
-func (k *Keeper) Set(objects []*unstructured.Unstructured, open ...string) error {
+// Set replaces the list of wanted objects. It does not change them. It returns an error, and keeps the old list, if an object is of
+// another kind or stands there twice.
+func (k *Keeper) Set(objects []*unstructured.Unstructured) error { return k.replace(objects, false) }
+
+// SetPart is Set with a part of the list, if the caller does not know the rest yet. Nothing is deleted then: the rest may be what takes
+// the place of an object.
+func (k *Keeper) SetPart(objects []*unstructured.Unstructured) error { return k.replace(objects, true) }
+
+func (k *Keeper) replace(objects []*unstructured.Unstructured, part bool) error {
 	all, seen := make([]*wanted, len(objects)), map[string]bool{}
 	for i, o := range objects {
 		w, err := newWanted(o, k.set.Labels)
@@ -105,7 +112,7 @@ func (k *Keeper) Set(objects []*unstructured.Unstructured, open ...string) error
 		seen[w.id()] = true
 	}
 	k.mu.Lock()
-	k.wanted, k.open, k.state = all, open, errPending
+	k.wanted, k.part, k.state = all, part, errPending
 	k.round++
 	k.mu.Unlock()
 	signal(k.wake)
@@ -159,7 +166,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 // retried with back-off.
 func (k *Keeper) look(ctx context.Context) (retry time.Duration, err error) {
 	k.mu.Lock()
-	all, open, round := k.wanted, k.open, k.round
+	all, keep, round := k.wanted, k.part, k.round
 	k.mu.Unlock()
 	if round == 0 {
 		return 0, nil
@@ -173,12 +180,15 @@ func (k *Keeper) look(ctx context.Context) (retry time.Duration, err error) {
 		}
 		paces[w.id()] = p
 		wait, err := k.ensure(ctx, w, p)
+		keep = keep || err != nil && !notfound.Unserved(err) // a missing object may be what takes the place of an unwanted one
 		if errs = append(errs, err); wait > 0 && (retry == 0 || wait < retry) {
 			retry = wait
 		}
 	}
 	k.paces = paces
-	errs = append(errs, k.prune(ctx, all, open)...)
+	if !keep {
+		errs = append(errs, k.prune(ctx, all)...)
+	}
 	err = errors.Join(errs...)
 	if ctx.Err() == nil {
 		k.publish(round, err)

@@ -4,12 +4,14 @@
 package registration
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server"
@@ -117,25 +119,63 @@ func TestObjectsThatAreNotWantedAreDeleted(t *testing.T) {
 	})
 }
 
-// TestKindsThatAreOpenAreLeft holds that objects of a kind which the caller does not know yet stay, also if an earlier process made them.
-func TestKindsThatAreOpenAreLeft(t *testing.T) {
+// TestAPartOfTheListDeletesNothing holds that objects of an earlier process stay until the caller knows all that is wanted.
+func TestAPartOfTheListDeletesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		admin := server.New(complete.Settings()).Admin()
 		first := beginOn(t, admin)
 		first.wants(hooks("a", oneBundle), policy("p"))
 		first.stop()
 		second := beginOn(t, admin)
-		second.wantsOpen("ValidatingWebhookConfiguration", policy("q"))
+		second.wantsPart(policy("q"))
 		second.settled("")
-		if second.get(validating, "a") == nil || second.get(policies, "p") != nil || second.get(policies, "q") == nil {
-			t.Error("want that q takes the place of p, and a stays")
+		if second.get(validating, "a") == nil || second.get(policies, "p") == nil || second.get(policies, "q") == nil {
+			t.Error("want that q is there, and a and p stay")
 		}
 		second.wants(policy("q"))
-		if second.settled(""); second.get(validating, "a") != nil {
-			t.Error("a is there still, and nobody wants it")
+		if second.settled(""); second.get(validating, "a") != nil || second.get(policies, "p") != nil {
+			t.Error("a or p is there still, and nobody wants it")
 		}
 		second.stop()
 	})
+}
+
+// TestWhatIsWantedComesBeforeWhatIsNotGoes holds that a rule which becomes a webhook is a policy until the webhook is there, unless the server
+// has no such webhooks.
+func TestWhatIsWantedComesBeforeWhatIsNotGoes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer error
+		goes   bool
+	}{
+		"the account lacks a right":        {apierrors.NewForbidden(validating.GroupResource(), "a", errors.New("no role")), false},
+		"the server has an internal error": {apierrors.NewInternalError(errors.New("broken")), false},
+		"the server does not serve them":   {unserved("patch"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := begin(t)
+				s.wants(policy("p"))
+				s.locked(func() {
+					s.fault = func(q server.Request) error {
+						if q.Resource == validating && q.Verb == "patch" {
+							return tt.answer
+						}
+						return nil
+					}
+				})
+				s.wants(hooks("a", oneBundle))
+				if gone := s.get(policies, "p") == nil; gone != tt.goes {
+					t.Errorf("the policy is gone: %v", gone)
+				}
+				s.locked(func() { s.fault = nil })
+				pass(2 * time.Minute)
+				if s.settled(""); s.get(policies, "p") != nil || s.get(validating, "a") == nil {
+					t.Error("the webhook did not take the place of the policy")
+				}
+				s.stop()
+			})
+		})
+	}
 }
 
 // TestKindsThatMayNotBeListedAreNotLookedFor holds that an account which lacks the right sends no request that is refused.

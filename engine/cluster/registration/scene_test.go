@@ -124,10 +124,10 @@ func (s *scene) wants(objects ...*unstructured.Unstructured) {
 	pass(time.Second)
 }
 
-// wantsOpen sets the wanted objects, leaves a kind open, and waits.
-func (s *scene) wantsOpen(kind string, objects ...*unstructured.Unstructured) {
+// wantsPart sets a part of the wanted objects, and waits.
+func (s *scene) wantsPart(objects ...*unstructured.Unstructured) {
 	s.t.Helper()
-	if err := s.Set(objects, kind); err != nil {
+	if err := s.SetPart(objects); err != nil {
 		s.t.Fatal(err)
 	}
 	pass(time.Second)
