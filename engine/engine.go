@@ -225,8 +225,8 @@ func (e *Engine) bring(outer context.Context) (ctx context.Context, running *syn
 	running.Go(func() { e.feeds.Run(ctx) })
 	running.Go(func() { e.indexes.Run(ctx) })
 	running.Go(func() { e.pauses.run(ctx) })
-	running.Go(func() { e.requests.serve(ctx) })
 	e.resources.Run(ctx)
+	running.Go(func() { e.requests.serve(ctx) }) // waits for the sources of resources
 	running.Go(func() { e.recheck.Run(ctx) })
 	running.Go(func() { e.outages.Attend(ctx, e.clients.Ask, e.serverBack) })
 	running.Go(func() {
