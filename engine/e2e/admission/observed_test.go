@@ -5,6 +5,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,7 +76,7 @@ func TestWhatRulesSeeOfRequests(t *testing.T) {
 			t.Parallel()
 			params, rows := "", observations
 			if by == "policy" {
-				params, rows = limited, append(rows[:len(rows):len(rows)], limits...)
+				params, rows = limited, slices.Concat(rows, limits)
 			}
 			f := newFort(t, by, strings.ReplaceAll(observing, "PARAMS", params))
 			f.run(t)
