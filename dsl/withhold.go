@@ -47,6 +47,7 @@ const unquoted = " (its words are not shown, for they may quote a Secret)"
 var harmless = []*regexp.Regexp{
 	regexp.MustCompile(`^[a-z0-9./-]+(?: "[^"\\]*")? is forbidden: (User "[^"]+" cannot [a-z]+ resource "[a-z0-9./-]+" in API group "[a-z0-9.-]*"(?: in the namespace "[a-z0-9-]+"| at the cluster scope)?)`),
 	regexp.MustCompile(`^[a-z0-9./-]+(?: "[^"\\]*")? is forbidden: (ValidatingAdmissionPolicy '[a-z0-9.-]+' with binding '[a-z0-9.-]+' denied request)`),
+	regexp.MustCompile(`^(policy '[a-z0-9.-]+' with binding '[a-z0-9.-]+' denied request)`),
 	regexp.MustCompile(`^(admission webhook "[a-z0-9.-]+" denied the request)`),
 	regexp.MustCompile(`^Internal error occurred: (failed calling webhook "[a-z0-9.-]+")`),
 	regexp.MustCompile(`(denied the request|denied request|violates PodSecurity|exceeded quota)`),

@@ -44,6 +44,7 @@ func TestWithheldAnswersQuoteNothing(t *testing.T) {
 		"a webhook that an object has written":      {invalid("", labels, `admission webhook "hush" denied the request`), "", "denied the request"},
 		"a name that looks like an answer":          {apierrors.NewForbidden(configMaps, `\" is forbidden: User "hush" cannot get resource "hush" in API group ""`, errors.New("no")), "", "answers Forbidden (403)"},
 		"a webhook":                                 {apierrors.NewForbidden(configMaps, "x", errors.New(`admission webhook "a.b.c" denied the request: hush`)), "", "denied the request"},
+		"a policy that changes objects":             {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Reason: metav1.StatusReasonInvalid, Message: "policy 'p.q' with binding 'b' denied request: hush"}}, "", "policy 'p.q' with binding 'b' denied request"},
 		"a policy":                                  {apierrors.NewForbidden(configMaps, "x", errors.New(`ValidatingAdmissionPolicy 'p.q' with binding 'b' denied request: hush`)), "", "ValidatingAdmissionPolicy 'p.q' with binding 'b' denied request"},
 		"a key of a map":                            {invalid("", field.NewPath("data").Key("hush"), "hush"), "", "data…"},
 		"a key of a map that a CRD has as its spec": {invalid("example.com", field.NewPath("spec", "hush"), "hush"), "", "spec…"},

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -80,7 +81,24 @@ func (e *Engine) resourceNamed(text string) (*resource, error) {
 	default:
 		return nil, unanswered(http.StatusBadRequest, "looking for %s: operator %s handles %s: name the one that you mean", text, e.op.Name, strings.Join(meant, " and "))
 	}
-	return nil, unanswered(http.StatusNotFound, "looking for %s: operator %s does not handle it; it handles %s", text, e.op.Name, strings.Join(names, ", "))
+	return nil, unanswered(http.StatusNotFound, "looking for %s: operator %s does not handle it; it %s", text, e.op.Name, e.does(names))
+}
+
+// does returns a text about the resources that the operator handles, and about those that it has rules for.
+func (e *Engine) does(handled []string) string {
+	var ruled, out []string
+	for _, r := range e.op.Resources() {
+		if name := r.Name.String(); len(r.Admissions()) > 0 && !slices.Contains(handled, name) {
+			ruled = append(ruled, name)
+		}
+	}
+	if len(handled) > 0 {
+		out = append(out, "handles "+strings.Join(handled, ", "))
+	}
+	if len(ruled) > 0 {
+		out = append(out, "has rules about requests to write "+strings.Join(ruled, ", "))
+	}
+	return cmp.Or(strings.Join(out, ", and "), "handles no objects")
 }
 
 // called reports whether a person means the resource: by its plural, its kind, its singular or a short name, with or

@@ -72,7 +72,7 @@ func (b *Inbox[M]) Failed(key Key, err error, remember func(types.UID) *M) (befo
 		s.unfinished.since = time.Now()
 	}
 	s.unfinished.count++
-	s.unfinished.err = short(err.Error())
+	s.unfinished.err = short(why.Plainly(err.Error()))
 	return s.unfinished.count - 1, s.memory
 }
 

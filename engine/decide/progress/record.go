@@ -11,6 +11,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	retry "github.com/handwerk-dev/handwerk/engine/cluster/backoff"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // maxMessage limits the error text in a record in bytes, because it is stored on the object.
@@ -292,7 +293,7 @@ func Backoff(b dsl.Backoff, attempts int) time.Duration {
 }
 
 func shorten(message string) string {
-	message = strings.ToValidUTF8(message, "?")
+	message = strings.ToValidUTF8(why.Plainly(message), "?")
 	if len(message) <= maxMessage {
 		return message
 	}

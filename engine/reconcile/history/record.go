@@ -9,6 +9,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/cluster/cached"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // textMost bounds the text of an error or a detail, in bytes.
@@ -105,7 +106,7 @@ func (r *Record) Attempt(a Attempt) {
 	r.word(a.Handler)
 	r.word(a.Cause)
 	r.word(a.Outcome)
-	r.text(a.Err)
+	r.text(why.Plainly(a.Err))
 	r.data = binary.AppendUvarint(r.data, uint64(a.Number))
 	r.data = binary.AppendUvarint(r.data, uint64(max(a.Took, 0)/time.Microsecond))
 }
