@@ -52,8 +52,10 @@ type Webhooks struct {
 type requests struct {
 	engine *Engine
 	set    Webhooks
-	// keeper keeps policies and webhook configurations in the present term; nil before the first.
-	keeper atomic.Pointer[registration.Keeper]
+	// keeper keeps policies and webhook configurations in the present term; nil while it knows of none. Complete: it knows of all.
+	// Webhooks come later than policies, with the first certificate.
+	keeper   atomic.Pointer[registration.Keeper]
+	complete atomic.Bool
 	// none: the operator has no admission handler, and only deletes what earlier versions with some have left.
 	none bool
 	// server answers reviews; nil if the API server decides alone. Certificate is that of the server, which made keeps unless it
@@ -224,9 +226,10 @@ func (q *requests) keep(ctx context.Context) {
 		q.forget(ctx, keeper)
 		return
 	}
-	q.keeper.Store(keeper)
 	var all sync.WaitGroup
 	defer all.Wait()
+	defer q.keeper.Store(nil)
+	q.complete.Store(false)
 	var certificates <-chan struct{}
 	if q.certificate != nil {
 		certificates = q.certificate.Changes()
@@ -236,6 +239,7 @@ func (q *requests) keep(ctx context.Context) {
 	}
 	all.Go(func() { q.note(keeper.Run(ctx), "keeping policies and webhooks") })
 	bundle := q.want(keeper, nil)
+	q.keeper.Store(keeper)
 	for {
 		select {
 		case <-ctx.Done():
@@ -300,7 +304,23 @@ func (q *requests) want(keeper *registration.Keeper, before []byte) []byte {
 		objects = append(objects, q.conversionObjects(bundle)...)
 	}
 	q.note(keeper.Set(objects), "keeping policies and webhooks")
+	q.complete.Store(true)
 	return bundle
+}
+
+// settled returns nil if the API server is told about all admission handlers, and otherwise why it is not.
+func (q *requests) settled() error {
+	keeper := q.keeper.Load()
+	if keeper == nil {
+		return errors.New("policies and webhooks are not applied yet")
+	}
+	if err := keeper.Settled(); err != nil {
+		return err
+	}
+	if !q.complete.Load() {
+		return errors.New("webhooks wait for their certificate")
+	}
+	return nil
 }
 
 // checks reports whether the API server is told about all admission handlers, and whether this process can answer.
@@ -311,9 +331,7 @@ func (q *requests) checks() []ops.Check {
 	var out []ops.Check
 	if !q.engine.op.Settings.AdmissionByOthers {
 		out = []ops.Check{{Name: "admission"}}
-	}
-	if keeper := q.keeper.Load(); keeper != nil && q.engine.elector.Leading() {
-		if err := keeper.Settled(); err != nil {
+		if err := q.settled(); err != nil && q.engine.elector.Leading() {
 			out[0].State, out[0].Message = ops.Warn, err.Error()
 		}
 	}

@@ -97,7 +97,7 @@ func (p *player) play(ctx context.Context, op *dsl.Operator) error {
 	defer p.answer(ctx, op.Name)()
 	turn := run(ctx, op, nil, e)
 	if p.Examples {
-		p.create(ctx, things.examples)
+		p.examples(ctx, turn, things.examples)
 	}
 	for {
 		select {
@@ -141,7 +141,7 @@ func (p *player) again(ctx context.Context, last *turn, names []string) *turn {
 		next = p.replace(ctx, last, op)
 	}
 	if p.Examples {
-		p.create(ctx, p.due(things.examples, names))
+		p.examples(ctx, next, p.due(things.examples, names))
 	}
 	return next
 }

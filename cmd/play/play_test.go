@@ -343,3 +343,18 @@ func TestAnOperatorThatDoesNotStartIsReplacedByTheLastOne(t *testing.T) {
 	s.awaits(`^deployments/home +web +spec.replicas 2 → 3, annotation `)
 	s.end()
 }
+
+// TestExamplesMeetTheRules holds that rules are in force, as policies and as webhooks, when the examples are created.
+func TestExamplesMeetTheRules(t *testing.T) {
+	for _, by := range []string{"policy", "webhook"} {
+		t.Run(by, func(t *testing.T) {
+			s := newStage(t)
+			s.write("operator.yaml", sites+"    validate: [{id: small, rule: self.spec.replicas < 2, message: too many, enforce: "+by+"}]\n")
+			s.begin()
+			s.awaits(`creating Site home of .*example.yaml: .*denied.* too many`)
+			s.write("operator.yaml", sites+"    validate: [{id: small, rule: self.spec.replicas < 3, message: too many, enforce: "+by+"}]\n")
+			s.awaits(`^sites/home +play +created$`)
+			s.end()
+		})
+	}
+}
