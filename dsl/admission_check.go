@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// checkAdmissions reports faults of the admission handlers.
+func (r *Resource) checkAdmissions(c check) {
+	if len(r.admissions) > 0 && r.Name.Version == "" {
+		c.fault("resource", "a resource with rules about requests needs a version: the one whose form they read")
+	}
+	for i, h := range r.admissions {
+		of := check{Place{Resource: r, Handler: h}, c.found}
+		if fault := h.WrongID(); fault != "" || strings.ContainsAny(h.ID, "_") {
+			of.fault("id", "want letters, digits, '-' and '.', at most 63, found %q", h.ID)
+		}
+		same := func(other *Handler) bool { return strings.EqualFold(other.ID, h.ID) }
+		if at := slices.IndexFunc(r.admissions[:i], same); at >= 0 {
+			of.note(Fault{First: &Place{Resource: r, Handler: r.admissions[at], Field: "id"}}, "id", "the id is used twice")
+		}
+		for _, w := range h.invalid {
+			of.fault(w.Field, "%w", w.Err)
+		}
+		h.checkOptions(of)
+		h.Admission.check(of)
+		r.checkSelected(of, h)
+	}
+}
+
+// ofOtherKinds are subresources whose requests have an object of another kind than the resource.
+var ofOtherKinds = []string{"scale", "eviction", "binding", "token"}
+
+// checkSelected reports filters that no request of an admission handler could match. The object of such a request has neither the labels
+// nor the fields of the resource's object, so the handler would silently decide about nothing.
+func (r *Resource) checkSelected(c check, h *Handler) {
+	if r.LabelSelector == "" && r.FieldSelector == "" && len(h.Labels)+len(h.Annotations) == 0 {
+		return
+	}
+	const fault = "a request %s has an object of another kind, so labels, annotations and fields never match; select by request.name or namespaces"
+	if slices.Contains(h.Admission.Operations, admissionv1.Connect) {
+		c.fault("operations", fault, "to connect")
+	}
+	for i, name := range h.Admission.Subresources {
+		if slices.Contains(ofOtherKinds, name) {
+			c.fault(fmt.Sprintf("subresources[%d]", i), fault, "for "+name)
+		}
+	}
+}
+
+// check reports faults of an admission handler's own options.
+func (a *Admission) check(c check) {
+	all := []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect}
+	for i, op := range a.Operations {
+		switch {
+		case !slices.Contains(all, op):
+			c.fault(fmt.Sprintf("operations[%d]", i), "unknown operation %q (want CREATE, UPDATE, DELETE or CONNECT)", op)
+		case a.Mutates && op == admissionv1.Delete:
+			c.fault(fmt.Sprintf("operations[%d]", i), "a deletion stores no object that could be changed")
+		}
+	}
+	if a.FailurePolicy != registrationv1.Fail && a.FailurePolicy != registrationv1.Ignore {
+		c.fault("failurePolicy", "unknown policy %q (want Fail or Ignore)", a.FailurePolicy)
+	}
+	c.choice("action", string(a.Action), a.Action)
+	if a.Mutates && a.Action != ActionDeny {
+		c.unwanted("action", "is only for rules that validate")
+	}
+}
