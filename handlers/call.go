@@ -33,7 +33,7 @@ func call(cel compilerOf) actions.Action {
 
 func buildCall(cel compilerOf, b actions.Build, name string) (actions.Built, error) {
 	function, found := b.Registry.LookupFunction(name)
-	wrong := unknownFunction(name, b.Registry.Functions())
+	wrong := unknownFunction(name, b.Registry.FunctionsThat(func(f dsl.Function) bool { return wrongKind(f, b.Daemon) == nil }))
 	if found {
 		wrong = callable(function, b)
 	}
@@ -82,9 +82,11 @@ func makersOf(f dsl.Function, handler string) []string {
 	return out
 }
 
-// wrongKind returns an error if a handler calls a daemon, or a daemon calls a handler's function.
+// wrongKind returns an error if a handler or a daemon calls a function that is not for it.
 func wrongKind(f dsl.Function, daemon bool) error {
 	switch {
+	case f.Admission != nil:
+		return &shape.Misfit{Path: []string{"call"}, Message: f.Name + " is for rules about requests: it stands under validate or mutate"}
 	case daemon && f.Daemon == nil:
 		return &shape.Misfit{Path: []string{"call"}, Message: f.Name + " is for handlers, and not for daemons"}
 	case !daemon && f.Func == nil:

@@ -61,7 +61,7 @@ func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 		return nil, err
 	}
 	branches := b.Registry.Branches(b.Resource, b.ID)
-	compiler = compiler.Observed(branches)
+	compiler = compiler.Observed(branches).Without(b.Without)
 	return &writer{compiler: compiler, branches: branches, params: b.Params, needs: []dsl.Need{}, reads: dsl.KnownReads{Only: true, Complete: true}, lets: b.Lets != nil, reported: b.Reported}, nil
 }
 

@@ -151,6 +151,8 @@ type Build struct {
 	// Vars are additional variables of the handler's expressions, in [dsl.Subject.Vars]. With them, the handler
 	// runs for each of several entries, which may belong to one object.
 	Vars []string
+	// Without has the variables that the handler's expressions cannot have, each with the reason; a compiler takes them by Without.
+	Without map[string]string
 	// Lets are named expressions that the handler's expressions may use; a compiler takes them by WithLets. Nil means none.
 	Lets *expr.Lets
 	// Admission: the handler is a rule about requests. See [dsl.Resource.Mutate].
@@ -260,6 +262,11 @@ func (r *Registry) Branches(of dsl.ResourceName, id string) func(what, condition
 
 // Functions returns the names of all functions, sorted.
 func (r *Registry) Functions() []string { return slices.Sorted(maps.Keys(r.functions)) }
+
+// FunctionsThat returns the names of the functions that fit, sorted.
+func (r *Registry) FunctionsThat(fit func(dsl.Function) bool) []string {
+	return slices.DeleteFunc(r.Functions(), func(name string) bool { return !fit(r.functions[name]) })
+}
 
 // LookupAction returns the action of that name.
 func (r *Registry) LookupAction(name string) (Action, bool) {

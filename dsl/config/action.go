@@ -45,6 +45,7 @@ func (w *watched) single(at path, h *making) *actions.Built {
 	build.NoFinalizer, build.Restores = h.noFinalizer(), h.restores
 	build.Always = h.level && !h.partial()
 	build.Siblings, build.Vars, build.Lets, build.Reported = w.siblings, h.vars, w.lets, h.state != ""
+	build.Without = without(h)
 	build.IncludeWhen, build.Kept = h.include, w.out.Kept()
 	built, err := action.Build(build, h.config)
 	w.unfit(at, at.Key(h.action), err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/dsl/words"
@@ -222,24 +223,21 @@ func (r *ruling) predicate(key, text string) *expr.Program {
 	if text == "" {
 		return nil
 	}
-	anything := func(shape.Schemas) shape.Shape { return shape.Shape{Value: true} }
-	return r.watched.predicate(r.at.Key(key), text, nil, r.without(), variable{expr.Request, anything})
+	return r.watched.predicate(r.at.Key(key), text, nil, r.without(), variable{expr.Request, anyShape})
 }
 
-// without returns the variables that rules cannot have.
+// anyShape is the shape of a variable whose fields are not known.
+func anyShape(shape.Schemas) shape.Shape { return shape.Shape{Value: true} }
+
+// without returns the variables that the rule cannot have, each with the reason.
 func (r *ruling) without() map[string]string {
-	out := withoutInRules()
+	out, known := map[string]string{}, "self, old, request, params, related, indexes, now"
 	if r.Params == nil {
 		out[expr.Params] = "is not there: the rule names no object under params"
+		known = strings.Replace(known, " params,", "", 1)
 	}
-	return out
-}
-
-// withoutInRules returns the variables that no rule has, each with the reason.
-func withoutInRules() map[string]string {
-	out := map[string]string{}
 	for _, name := range []string{expr.Diff, expr.Cause, expr.Event, expr.Handlers, expr.Children} {
-		out[name] = "is not known to a rule about requests (want one of self, old, request, params, related, indexes, now)"
+		out[name] = "is not known to a rule about requests (want one of " + known + ")"
 	}
 	return out
 }
@@ -296,12 +294,7 @@ func (r *ruling) called(c *called) dsl.AdmissionFunc {
 	switch {
 	case c.name == "": // the fault is reported
 	case !found && f.Admission == nil:
-		var known []string
-		for _, name := range r.loader.registry.Functions() {
-			if one, _ := r.loader.registry.LookupFunction(name); one.Admission != nil {
-				known = append(known, name)
-			}
-		}
+		known := r.loader.registry.FunctionsThat(func(f dsl.Function) bool { return f.Admission != nil })
 		r.Fault(at, "unknown function %q (%s)", c.name, words.Hint(c.name, known))
 	case f.Admission == nil:
 		r.Fault(at, "function %s is not one for rules about requests", c.name)
@@ -366,11 +359,18 @@ func (r *ruling) message(text, rule string) func(expr.Scope) string {
 	if err != nil {
 		return func(expr.Scope) string { return text } // the faults of expressions say why there is no compiler
 	}
-	template, err := compiler.Template(text)
+	template, err := compiler.Without(r.without()).Template(text)
 	if err != nil {
 		r.unfit(at, at, err)
 		return func(expr.Scope) string { return text }
 	}
+	r.check(at, at, func(s shape.Schemas) (out []error) {
+		s.Vars, s.Without = map[string]shape.Shape{expr.Request: anyShape(s)}, r.without()
+		for _, program := range template.Programs() {
+			out = append(out, expr.Faults(nil, check.Program(program, s))...)
+		}
+		return out
+	})
 	r.policy.Message = text
 	if len(template.Programs()) > 0 {
 		if r.policy.MessageExpression, err = template.PolicyMessage(r.policyVariables()); err != nil && r.hooked == nil {

@@ -4,6 +4,7 @@
 package config_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -72,7 +73,16 @@ func TestFaultsOfRulesHavePlacesAndCures(t *testing.T) {
 		{"variables of admission policies", "  validate: [{id: a, rule: object.spec.size >= oldObject.spec.size}]", "x.yaml:9:28: resources[0].validate[0].rule: unknown variable \"object\" (did you mean \"self\"?)\nx.yaml:9:48: resources[0].validate[0].rule: unknown variable \"oldObject\" (did you mean \"old\"?)"},
 		{"an unknown field", "  validate: [{id: a, rule: self.spec.sise < 9}]", `x.yaml:9:38: resources[0].validate[0].rule: unknown field "sise" in self.spec (did you mean "size"?)`},
 		{"an unknown operation", "  validate: [{id: a, rule: 'true', operations: [patch]}]", `x.yaml:9:49: resources[0].validate[0].operations[0]: unknown operation "patch" (want one of create, update, delete, connect)`},
-		{"a variable of handlers", "  validate: [{id: a, rule: cause == 'create'}]", "x.yaml:9:28: resources[0].validate[0].rule: cause is not known to a rule about requests (want one of self, old, request, params, related, indexes, now)"},
+		{"a variable of handlers", "  validate: [{id: a, rule: cause == 'create'}]", "x.yaml:9:28: resources[0].validate[0].rule: cause is not known to a rule about requests (want one of self, old, request, related, indexes, now)"},
+		{"a variable of handlers in a message", "  validate: [{id: a, rule: 'true', message: '${children}'}]", "x.yaml:9:48: resources[0].validate[0].message: children is not known to a rule about requests (want one of self, old, request, related, indexes, now)"},
+		{"an unknown variable", "  validate: [{id: a, rule: zzzz == 1}]", `x.yaml:9:28: resources[0].validate[0].rule: unknown variable "zzzz" (want one of self, old, now, related, indexes, request, big)`},
+		{"an unknown variable of a rule with params", "  validate: [{id: a, rule: parms == 1, params: {apiVersion: v1, kind: ConfigMap, name: a}}]", `x.yaml:9:28: resources[0].validate[0].rule: unknown variable "parms" (did you mean "params"?)`},
+		{"an unknown variable of a message", "  validate: [{id: a, rule: 'true', message: '${zzzz}'}]", `x.yaml:9:48: resources[0].validate[0].message: unknown variable "zzzz" (want one of self, old, now, related, indexes, request, big)`},
+		{"an unknown variable of a change", "  mutate: [{id: a, set: {spec: {size: '${chidren}'}}}]", `x.yaml:9:42: resources[0].mutate[0].set.spec.size: unknown variable "chidren" (want one of self, old, now, related, indexes, request, big)`},
+		{"an unknown function of handlers", "  handlers: [{id: a, call: ops.Nothing}]", `x.yaml:9:28: resources[0].handlers[0].call: unknown function "ops.Nothing"; registered are foo.Deployment, foo.Farewell, foo.Status, ops.Handle`},
+		{"an unknown function of daemons", "  daemons: [{id: a, call: ops.Nothing}]", `x.yaml:9:27: resources[0].daemons[0].call: unknown function "ops.Nothing"; registered are ops.Watch`},
+		{"an unknown function of rules", "  validate: [{id: a, call: ops.Nothing}]", `x.yaml:9:28: resources[0].validate[0].call: unknown function "ops.Nothing" (want ops.Rule)`},
+		{"a function of rules as a handler", "  handlers: [{id: a, call: ops.Rule}]", `x.yaml:9:28: resources[0].handlers[0].call: ops.Rule is for rules about requests: it stands under validate or mutate`},
 		{"a message of two lines", "  validate: [{id: a, rule: 'true', message: \"a\\nb\"}]", "x.yaml:9:45: resources[0].validate[0].message: want one line, which is all that the API server takes (write >- in the place of |)"},
 		{"params without an object", "  validate: [{id: a, rule: params.x == 1}]", "x.yaml:9:28: resources[0].validate[0].rule: params is not there: the rule names no object under params"},
 		{"a rule that cannot be a policy", "  validate: [{id: a, enforce: policy, rule: related.peers.size() < 9}]", "x.yaml:9:31: resources[0].validate[0].enforce: the rule cannot be a policy: it reads related"},
@@ -83,7 +93,11 @@ func TestFaultsOfRulesHavePlacesAndCures(t *testing.T) {
 		{"an action of a change", "  mutate: [{id: a, action: warn, set: {spec: {size: 1}}}]", `x.yaml:9:20: resources[0].mutate[0].action: unknown field (want one of call, set, id, operations, subresources, when, labels, annotations, params, failurePolicy, enforce, timeout)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			faults := faultsOf(t, "x.yaml", []byte(ruled(tc.rules)), handlers.Standard())
+			registry := handlers.Standard()
+			registry.Func("ops.Handle", func(context.Context, *dsl.Request) error { return nil })
+			registry.Daemon("ops.Watch", func(context.Context, *dsl.DaemonRequest) error { return nil })
+			registry.Admission("ops.Rule", func(context.Context, *dsl.AdmissionRequest) error { return nil })
+			faults := faultsOf(t, "x.yaml", []byte(ruled(tc.rules)), registry)
 			var got []string
 			for _, f := range faults {
 				got = append(got, f.Error())

@@ -96,7 +96,7 @@ func (c *compiling) predicate(at path, text string, h *making, without map[strin
 		c.Fault(at, "%v", err)
 		return nil
 	}
-	program, err := compiler.Predicate(text)
+	program, err := compiler.Without(without).Predicate(text)
 	if err != nil {
 		c.unfit(at, at, expr.Faults(nil, err)...)
 		return nil

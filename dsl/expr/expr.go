@@ -44,6 +44,8 @@ type Compiler struct {
 	env *cel.Env
 	// variables are the names of all variables.
 	variables []string
+	// absent are those of them that are not offered in messages.
+	absent map[string]string
 	// functions are all functions, by name; macros have their numbers of arguments.
 	functions map[string]*decls.FunctionDecl
 	macros    map[string][]int
@@ -141,6 +143,14 @@ func (c *Compiler) With(variables ...string) (*Compiler, error) {
 	more := *c
 	more.env, more.variables = env, slices.Concat(c.variables, variables)
 	return &more, nil
+}
+
+// Without returns a compiler whose messages do not offer variables that are absent where its expressions stand, each with the reason.
+// An expression that reads one is compiled: the check of a program with [shape.Schemas.Without] reports it.
+func (c *Compiler) Without(absent map[string]string) *Compiler {
+	fewer := *c
+	fewer.absent = absent
+	return &fewer
 }
 
 // Value compiles an expression of any type.

@@ -155,12 +155,13 @@ func (m *lets) one(c *Compiler, l *let) {
 	l.program, l.kind = program, program.ast.GetType(program.ast.Expr().ID())
 }
 
-// named returns the names of all variables of an expression.
+// named returns the names of all variables that an expression may have.
 func (c *Compiler) named() []string {
-	if c.near != nil {
-		return slices.Concat(c.variables, c.near)
+	near := c.near
+	if near == nil {
+		near = c.lets.names()
 	}
-	return slices.Concat(c.variables, c.lets.names())
+	return slices.DeleteFunc(slices.Concat(c.variables, near), func(name string) bool { return c.absent[name] != "" })
 }
 
 // reserved are words that CEL does not accept as variables.
