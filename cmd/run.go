@@ -147,7 +147,7 @@ func (p *program) settings(ctx context.Context, f *runFlags, op *dsl.Operator, l
 
 // reached reports webhooks and conversions that no API server could reach: outside of a cluster no Service leads to this process.
 func (p *program) reached(f *runFlags, op *dsl.Operator) error {
-	if !op.NeedsWebhooks() || lookup(p.Env, "KUBERNETES_SERVICE_HOST") != "" || f.webhooks != (engine.Webhooks{}) {
+	if !op.NeedsWebhooks() || lookup(p.Env, "KUBERNETES_SERVICE_HOST") != "" || cmp.Or(f.webhooks.Address, f.webhooks.URL, f.webhooks.Service, f.webhooks.CertDir) != "" {
 		return nil
 	}
 	var names []string

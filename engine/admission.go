@@ -46,6 +46,8 @@ type Webhooks struct {
 	// CertDir has the files tls.crt, tls.key and ca.crt, which are read again when they change: the certificate of the server, and the
 	// CAs by which the API server knows it. If it is empty, the operator makes the certificate itself.
 	CertDir string
+	// Listen opens the address, as in tests whose API server is in the same process. Defaults to that of [net.ListenConfig].
+	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
 
 // requests decides about requests to write objects, and keeps the objects by which the API server does so or asks.
@@ -111,7 +113,7 @@ func (q *requests) serveBy(hooked map[*dsl.Handler]*dsl.Resource, conversions ma
 		drain = 0
 	}
 	q.server, err = webhook.New(webhook.Options{
-		Address: q.set.Address, Certificate: q.certificate.Certificate, Reviews: reviews, Conversions: conversions, Drain: drain,
+		Address: q.set.Address, Listen: q.set.Listen, Certificate: q.certificate.Certificate, Reviews: reviews, Conversions: conversions, Drain: drain,
 		Metrics: e.metrics.Webhooks(), Log: e.log,
 	})
 	return err

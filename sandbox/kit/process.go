@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -116,7 +117,10 @@ func (p *Process) start() {
 	settings := engine.Settings{
 		Config: p.Config(), Log: c.log.logger(p.name),
 		Identity: p.name, PodName: p.name,
-		Missed: c.missed, Webhooks: engine.Webhooks{Off: true},
+		Missed: c.missed, Webhooks: engine.Webhooks{Address: "127.0.0.1:0", Listen: c.server.Listen},
+	}
+	if p.op.NeedsWebhooks() {
+		settings.Namespace = c.space()
 	}
 	for _, adjust := range p.adjust {
 		adjust(&settings)
@@ -134,6 +138,16 @@ func (p *Process) start() {
 		p.err = p.engine.Run(ctx)
 	}()
 	c.Settle()
+}
+
+// space returns the namespace of operators that answer webhooks, and makes it at first. It is none in which tests have objects, since
+// rules about built-in kinds do not hold in an operator's own namespace.
+func (c *Cluster) space() string {
+	const name = "handwerk-system"
+	if c.Get("namespaces.v1", "", name) == nil {
+		c.create(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}})
+	}
+	return name
 }
 
 // before is called for each request of the process before it reaches the cluster.

@@ -52,7 +52,7 @@ func (s *Server) Convert(crd string, by Conversion) {
 
 // converterOf returns the webhook of a CRD, or nil if the server converts its objects by itself.
 func (s *Server) converterOf(crd *unstructured.Unstructured) *converter {
-	out := converterOf(crd)
+	out := converterOf(crd, s.network.dial)
 	if out != nil {
 		out.local = s.conversions[crd.GetName()]
 	}
@@ -63,7 +63,7 @@ func (s *Server) converterOf(crd *unstructured.Unstructured) *converter {
 const conversionPatience = 30 * time.Second
 
 // converterOf returns the webhook that a CRD names, or nil.
-func converterOf(crd *unstructured.Unstructured) *converter {
+func converterOf(crd *unstructured.Unstructured, dial webhook.Dial) *converter {
 	var spec apiextensionsv1.CustomResourceConversion
 	tree, found, _ := unstructured.NestedMap(crd.Object, "spec", "conversion")
 	if !found || runtime.DefaultUnstructuredConverter.FromUnstructured(tree, &spec) != nil ||
@@ -81,7 +81,7 @@ func converterOf(crd *unstructured.Unstructured) *converter {
 	} else if config.Service != nil {
 		address = webhook.ServiceAddress(config.Service.Namespace, config.Service.Name, config.Service.Port, config.Service.Path)
 	}
-	out.target, out.err = webhook.New(address, config.CABundle, conversionPatience)
+	out.target, out.err = webhook.New(address, config.CABundle, conversionPatience, dial)
 	return out
 }
 

@@ -103,6 +103,12 @@ var builtins = sync.OnceValue(func() []resource {
 		/v1 secrets Secret n
 		/v1 serviceaccounts ServiceAccount nt
 		/v1 services Service nst
+		admissionregistration.k8s.io/v1 mutatingadmissionpolicies MutatingAdmissionPolicy g
+		admissionregistration.k8s.io/v1 mutatingadmissionpolicybindings MutatingAdmissionPolicyBinding g
+		admissionregistration.k8s.io/v1 mutatingwebhookconfigurations MutatingWebhookConfiguration g
+		admissionregistration.k8s.io/v1 validatingadmissionpolicies ValidatingAdmissionPolicy sg
+		admissionregistration.k8s.io/v1 validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding g
+		admissionregistration.k8s.io/v1 validatingwebhookconfigurations ValidatingWebhookConfiguration g
 		apiextensions.k8s.io/v1 customresourcedefinitions CustomResourceDefinition sg
 		apps/v1 controllerrevisions ControllerRevision n
 		apps/v1 daemonsets DaemonSet nsgt
@@ -129,12 +135,6 @@ var rareBuiltins = sync.OnceValue(func() []resource {
 	return resources(`
 		/v1 podtemplates PodTemplate ng
 		/v1 replicationcontrollers ReplicationController nsg
-		admissionregistration.k8s.io/v1 mutatingadmissionpolicies MutatingAdmissionPolicy g
-		admissionregistration.k8s.io/v1 mutatingadmissionpolicybindings MutatingAdmissionPolicyBinding g
-		admissionregistration.k8s.io/v1 mutatingwebhookconfigurations MutatingWebhookConfiguration g
-		admissionregistration.k8s.io/v1 validatingadmissionpolicies ValidatingAdmissionPolicy sg
-		admissionregistration.k8s.io/v1 validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding g
-		admissionregistration.k8s.io/v1 validatingwebhookconfigurations ValidatingWebhookConfiguration g
 		apiregistration.k8s.io/v1 apiservices APIService s
 		certificates.k8s.io/v1 certificatesigningrequests CertificateSigningRequest s
 		discovery.k8s.io/v1 endpointslices EndpointSlice ng

@@ -39,6 +39,8 @@ type Server struct {
 	// unenforced and unfurnished are those of the settings.
 	unenforced  func(string)
 	unfurnished bool
+	// network leads calls to webhooks in the process.
+	network network
 	// requests is the number of the last request.
 	requests atomic.Int64
 	// parts are buffers in which parts of lists and watches are encoded: without them, half of the garbage would be such.

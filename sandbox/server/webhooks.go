@@ -51,7 +51,7 @@ func (s *Server) ask(t *table, r Request, mutating bool, old, next *unstructured
 	dry, itself := s.dry, s.itself
 	s.dry, s.itself = false, false // others write meanwhile
 	s.mu.Unlock()
-	object, err := review(hooks, a, call, r.reply)
+	object, err := review(hooks, a, call, r.reply, s.network.dial)
 	s.mu.Lock()
 	s.dry, s.itself = dry, itself
 	switch {
@@ -67,7 +67,7 @@ func (s *Server) ask(t *table, r Request, mutating bool, old, next *unstructured
 
 // review asks webhooks one after the other. Each sees what those before have changed. Those that only validate are all asked, as a real
 // server asks them at the same time, so the client gets the warnings of all.
-func review(hooks []hook, a webhook.Attributes, call *policy.Call, reply *reply) (map[string]any, error) {
+func review(hooks []hook, a webhook.Attributes, call *policy.Call, reply *reply, dial webhook.Dial) (map[string]any, error) {
 	ctx := reply.request.Context()
 	var refusal error
 	for _, h := range hooks {
@@ -81,7 +81,7 @@ func review(hooks []hook, a webhook.Attributes, call *policy.Call, reply *reply)
 		} else if !holds {
 			continue
 		}
-		object, warnings, err := h.Review(ctx, a)
+		object, warnings, err := h.Review(ctx, a, dial)
 		reply.warn(warnings...)
 		switch {
 		case err == nil:

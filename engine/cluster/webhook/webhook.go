@@ -94,6 +94,8 @@ type Options struct {
 	Reviews     map[string]Review
 	Conversions map[string]Convert
 
+	// Listen opens the address. Defaults to that of [net.ListenConfig].
+	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 	// AtOnce is how many functions run at once, for reviews and for conversions each. One namespace has at most three quarters of
 	// them. Defaults to [DefaultAtOnce].
 	AtOnce int
@@ -180,7 +182,11 @@ func (s *Server) Listen(ctx context.Context) error {
 	if s.listener != nil {
 		return nil
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.set.Address)
+	listen := (&net.ListenConfig{}).Listen
+	if s.set.Listen != nil {
+		listen = s.set.Listen
+	}
+	listener, err := listen(ctx, "tcp", s.set.Address)
 	if err != nil {
 		return fmt.Errorf("listening for webhooks at %s: %w", s.set.Address, err)
 	}

@@ -45,8 +45,8 @@ const usualPatience = 10 * time.Second
 
 // Review asks a webhook about a request. It returns the object as the webhook has changed it, and warnings for the client. An error is
 // the response.
-func (h Hook) Review(ctx context.Context, a Attributes) (object map[string]any, warnings []string, err error) {
-	answer, err := h.call(ctx, a)
+func (h Hook) Review(ctx context.Context, a Attributes, dial Dial) (object map[string]any, warnings []string, err error) {
+	answer, err := h.call(ctx, a, dial)
 	if err == nil && answer == nil {
 		err = errors.New("webhook response was absent")
 	}
@@ -65,12 +65,12 @@ func (h Hook) Review(ctx context.Context, a Attributes) (object map[string]any, 
 	return object, answer.Warnings, nil
 }
 
-func (h Hook) call(ctx context.Context, a Attributes) (*admissionv1.AdmissionResponse, error) {
+func (h Hook) call(ctx context.Context, a Attributes, dial Dial) (*admissionv1.AdmissionResponse, error) {
 	patience := usualPatience
 	if h.TimeoutSeconds != nil {
 		patience = time.Duration(*h.TimeoutSeconds) * time.Second
 	}
-	target, err := New(h.address(), h.ClientConfig.CABundle, patience)
+	target, err := New(h.address(), h.ClientConfig.CABundle, patience, dial)
 	if err != nil {
 		return nil, err
 	}

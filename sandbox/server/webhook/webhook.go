@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,9 +29,12 @@ type Target struct {
 	client *http.Client
 }
 
+// Dial connects to an address, as [net.Dialer.DialContext] does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 // New returns the webhook of a URL, whose server is known by certificates in PEM, or by those of the system. It waits for as long as
 // the timeout for an answer.
-func New(address string, authorities []byte, timeout time.Duration) (*Target, error) {
+func New(address string, authorities []byte, timeout time.Duration, dial Dial) (*Target, error) {
 	at, err := url.Parse(address)
 	if err != nil {
 		return nil, err
@@ -46,7 +50,7 @@ func New(address string, authorities []byte, timeout time.Duration) (*Target, er
 		}
 	}
 	// Connections are not kept: nothing would close them.
-	return &Target{at.String(), &http.Client{Timeout: timeout, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}}, nil
+	return &Target{at.String(), &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: dial, TLSClientConfig: config, DisableKeepAlives: true}}}, nil
 }
 
 // ServiceAddress returns the URL of a webhook behind a Service, by its name in DNS. The port defaults to 443, and the path to none. No
