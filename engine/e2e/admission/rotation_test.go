@@ -5,8 +5,11 @@ package admission
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,17 +23,20 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/webhook"
 )
 
-// allow allows each request, allowSlowly after a while.
+// allow allows each request. decideSlowly decides after a while: it refuses bad names.
 func allow(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Allowed: true}
 }
 
-func allowSlowly(ctx context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+func decideSlowly(ctx context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	<-time.After(slow)
+	if strings.HasPrefix(r.Name, "bad-") {
+		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: "a bad name"}}
+	}
 	return allow(ctx, r)
 }
 
-// load sends requests at a rate from several clients until it is stopped.
+// load sends requests at a rate from several clients until it is stopped. Each tenth must be refused.
 type load struct {
 	stop         func()
 	sent, failed atomic.Int64
@@ -69,7 +75,7 @@ func (o *operator) load(t *testing.T) *load {
 				wg.Go(func() {
 					defer func() { <-places }()
 					n := l.sent.Add(1)
-					if _, err := o.create(context.WithoutCancel(ctx), client, fmt.Sprint("load-", n), metav1.DryRunAll); err != nil {
+					if err := o.decided(context.WithoutCancel(ctx), client, n); err != nil {
 						l.failed.Add(1)
 						l.first.CompareAndSwap(nil, &err)
 					}
@@ -81,11 +87,23 @@ func (o *operator) load(t *testing.T) *load {
 	return l
 }
 
+// decided returns an error unless the request of a number is decided as it must be.
+func (o *operator) decided(ctx context.Context, client dynamic.Interface, n int64) error {
+	if n%10 != 0 {
+		_, err := o.create(ctx, client, fmt.Sprint("load-", n), metav1.DryRunAll)
+		return err
+	}
+	if _, err := o.create(ctx, client, fmt.Sprint("bad-", n), metav1.DryRunAll); err == nil || !strings.Contains(err.Error(), "a bad name") {
+		return fmt.Errorf("request %d was not refused: %w", n, cmp.Or(err, errors.New("it was admitted")))
+	}
+	return nil
+}
+
 // TestARotationFailsNoRequest renews the certificate of three replicas under load. Each request calls all three. The clocks of the
 // keepers begin 61 days behind, so that the API server accepts both certificates.
 func TestARotationFailsNoRequest(t *testing.T) {
 	const day = 24 * time.Hour
-	o := start(t, 3, webhook.Options{Reviews: map[string]webhook.Review{"/validate": allowSlowly}}, 61*day,
+	o := start(t, 3, webhook.Options{Reviews: map[string]webhook.Review{"/validate": decideSlowly}}, 61*day,
 		func(o *operator, bundle string) []*unstructured.Unstructured {
 			var hooks []hook
 			for i, r := range o.replicas {
