@@ -85,7 +85,7 @@ func makersOf(f dsl.Function, handler string) []string {
 // wrongKind returns an error if a handler or a daemon calls a function that is not for it.
 func wrongKind(f dsl.Function, daemon bool) error {
 	switch {
-	case f.Admission != nil:
+	case f.Func == nil && f.Daemon == nil: // a stand-in of a case has all three
 		return &shape.Misfit{Path: []string{"call"}, Message: f.Name + " is for rules about requests: it stands under validate or mutate"}
 	case daemon && f.Daemon == nil:
 		return &shape.Misfit{Path: []string{"call"}, Message: f.Name + " is for handlers, and not for daemons"}
