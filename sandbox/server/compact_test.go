@@ -59,7 +59,7 @@ func TestAnObjectWithoutEffectIsNotStoredSilently(t *testing.T) {
 	const body = `{"metadata":{"name":"a"},"webhooks":[{"name":"a.example.com","admissionReviewVersions":["v1"],"sideEffects":"None",
 		"clientConfig":{"service":{"namespace":"default","name":"a"}},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"],"operations":["CREATE"]}]}]}`
 	const path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-	const want = "webhook a.example.com is at a Service, and no network reaches Services of this server: give it a url"
+	const want = "webhook a.example.com is at a Service, and no network reaches Services of this server: give it a url, or the Service the type ExternalName"
 	if got := w.send(http.MethodPost, path, body).header.Get("Warning"); got != `299 - "`+want+`"` {
 		t.Errorf("the client gets the warning %s", got)
 	}

@@ -118,7 +118,7 @@ func (s *Server) loadOne(o *unstructured.Unstructured) error {
 		err = s.createLoaded(t, r, o)
 	}
 	if err == nil && t.group == admissionv1.GroupName && s.unenforced != nil {
-		for _, text := range unenforced(t, o) {
+		for _, text := range s.network.unenforced(t, o) {
 			s.unenforced(text)
 		}
 	}

@@ -8,14 +8,17 @@ import (
 	"net"
 	"strconv"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// network leads the server's calls to webhooks in its process. Listeners have ports that no machine has, so all other
-// calls go through the network of the machine.
+// network leads the server's calls to webhooks. Listeners in the process have ports that no machine has. A Service of type
+// ExternalName stands for its host, as in a cluster. All else is up to the network of the machine.
 type network struct {
 	mu        sync.Mutex
 	listeners map[string]*listener
 	last      int
+	external  map[string]string // hosts of Services by their names in DNS
 }
 
 // firstPort is greater than any port of TCP.
@@ -36,10 +39,39 @@ func (s *Server) Listen(context.Context, string, string) (net.Listener, error) {
 	return l, nil
 }
 
+// follow notes the host of a Service that was written, or is gone.
+func (n *network) follow(service *unstructured.Unstructured, gone bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	name := serviceName(service.GetNamespace(), service.GetName())
+	host, _, _ := unstructured.NestedString(service.Object, "spec", "externalName")
+	if kind, _, _ := unstructured.NestedString(service.Object, "spec", "type"); gone || kind != "ExternalName" || host == "" {
+		delete(n.external, name)
+		return
+	}
+	if n.external == nil {
+		n.external = map[string]string{}
+	}
+	n.external[name] = host
+}
+
+// reaches reports whether a Service stands for a host.
+func (n *network) reaches(namespace, name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.external[serviceName(namespace, name)] != ""
+}
+
+// serviceName is the name of a Service in DNS, as calls of webhooks have it.
+func serviceName(namespace, name string) string { return name + "." + namespace + ".svc" }
+
 // dial connects to a listener of the process, or else by the network of the machine.
 func (n *network) dial(ctx context.Context, kind, address string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.listeners[address]
+	if host, port, err := net.SplitHostPort(address); err == nil && n.external[host] != "" {
+		address = net.JoinHostPort(n.external[host], port)
+	}
 	n.mu.Unlock()
 	if l == nil {
 		return (&net.Dialer{}).DialContext(ctx, kind, address)

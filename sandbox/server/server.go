@@ -308,6 +308,10 @@ func (s *Server) commit(t *table, what store.EventType, next *unstructured.Unstr
 	seen()
 	t.note(change)
 	switch t.group {
+	case services().Group:
+		if t.plural == services().Resource {
+			s.network.follow(next, what == store.Deleted)
+		}
 	case rbacv1.GroupName:
 		s.policy = nil
 	case admissionv1.GroupName:

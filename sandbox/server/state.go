@@ -171,6 +171,9 @@ func (s *Server) restore(saved stored) error {
 		return fmt.Errorf("resuming %s %s: %w", saved.Resource, o.GetName(), err)
 	}
 	t.objects.Commit(store.Added, o)
+	if name == services() {
+		s.network.follow(o, false)
+	}
 	return nil
 }
 

@@ -18,7 +18,7 @@ func (s *Server) warnUnenforced(t *table, r Request, o *unstructured.Unstructure
 	if t.group != admissionv1.GroupName || r.reply == nil {
 		return
 	}
-	for _, text := range unenforced(t, o) {
+	for _, text := range s.network.unenforced(t, o) {
 		r.reply.warn(text)
 		if s.unenforced != nil && !s.dry {
 			s.unenforced(text)
@@ -27,7 +27,7 @@ func (s *Server) warnUnenforced(t *table, r Request, o *unstructured.Unstructure
 }
 
 // unenforced returns what of an object for admission has no effect.
-func unenforced(t *table, o *unstructured.Unstructured) (out []string) {
+func (n *network) unenforced(t *table, o *unstructured.Unstructured) (out []string) {
 	if !strings.HasSuffix(t.plural, "webhookconfigurations") {
 		return nil
 	}
@@ -36,8 +36,8 @@ func unenforced(t *table, o *unstructured.Unstructured) (out []string) {
 		return nil
 	}
 	for _, h := range hooks {
-		if h.ClientConfig.Service != nil {
-			out = append(out, fmt.Sprintf("webhook %s is at a Service, and no network reaches Services of this server: give it a url", h.Name))
+		if at := h.ClientConfig.Service; at != nil && !n.reaches(at.Namespace, at.Name) {
+			out = append(out, fmt.Sprintf("webhook %s is at a Service, and no network reaches Services of this server: give it a url, or the Service the type ExternalName", h.Name))
 		}
 	}
 	return out
