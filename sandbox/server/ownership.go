@@ -338,8 +338,8 @@ type asIs struct {
 // Convert is not used.
 func (asIs) Convert(any, any, any) error { return nil }
 
-// ConvertToVersion changes only the name of the version, unless a built-in kind has several versions. An object that has it
-// already stays itself.
+// ConvertToVersion changes only the name of the version, unless a webhook converts the objects, or a built-in kind has several versions.
+// An object that has it already stays itself.
 func (a asIs) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	is := o.GetObjectKind().GroupVersionKind()
 	if version, one := to.(schema.GroupVersion); one && a.table.custom && (version.Group != is.Group || !slices.Contains(a.table.defined, version.Version)) {
@@ -348,6 +348,9 @@ func (a asIs) ConvertToVersion(o runtime.Object, to runtime.GroupVersioner) (run
 	kind, known := to.KindForGroupVersionKinds([]schema.GroupVersionKind{is})
 	if !known || kind == is {
 		return o, nil
+	}
+	if a.table.custom && a.table.webhook != nil {
+		return a.table.viewIn(kind.Version).convertObject(o.(*unstructured.Unstructured))
 	}
 	out := o.DeepCopyObject()
 	if a.table.custom || len(a.table.versions) == 1 {
