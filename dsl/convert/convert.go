@@ -140,17 +140,12 @@ func (c *Converter) keep(out, rest map[string]any, from, to string) error {
 		out["metadata"] = metadata
 	}
 	notes, _ := metadata["annotations"].(map[string]any)
-	kept := map[string]any{}
-	if text, is := notes[c.annotation].(string); is {
-		if err := utiljson.Unmarshal([]byte(text), &kept); err != nil {
-			return fmt.Errorf("reading annotation %s: %w (remove it, if somebody has edited it)", c.annotation, err)
-		}
-	}
+	kept := c.kept(notes)
 	if fields, is := kept[to].(map[string]any); is {
 		for _, key := range []string{"apiVersion", "kind", "metadata"} {
 			delete(fields, key)
 		}
-		merge(out, fields)
+		merge(out, fitting(fields, c.schemas[to]))
 	}
 	delete(kept, to)
 	if delete(kept, from); len(rest) > 0 {
@@ -170,4 +165,14 @@ func (c *Converter) keep(out, rest map[string]any, from, to string) error {
 		metadata["annotations"] = notes
 	}
 	return nil
+}
+
+// kept returns the content of the annotation. It is empty if the annotation is no JSON object. Whoever may write one object can write the
+// annotation, and an error would fail each list with that object, so also those of other namespaces.
+func (c *Converter) kept(annotations map[string]any) (out map[string]any) {
+	text, _ := annotations[c.annotation].(string)
+	if err := utiljson.Unmarshal([]byte(text), &out); err != nil || out == nil {
+		return map[string]any{}
+	}
+	return out
 }

@@ -115,13 +115,40 @@ func TestAConversionCarriesMovesAndKeeps(t *testing.T) {
 
 func TestWhatCannotBeConvertedIsAnError(t *testing.T) {
 	for name, tt := range map[string]struct{ object, to, want string }{
-		"an unknown version":    {`{apiVersion: example.com/v2, kind: Foo}`, "v9", `converting v2 to v9: the resource has no version "v9"`},
-		"an annotation by hand": {`{apiVersion: example.com/v2, kind: Foo, metadata: {annotations: {KEPT: '{'}}}`, "v1", "converting v2 to v1: reading annotation " + kept},
+		"an unknown version": {`{apiVersion: example.com/v2, kind: Foo}`, "v9", `converting v2 to v9: the resource has no version "v9"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := converter(t).Convert(tree(t, strings.ReplaceAll(tt.object, "KEPT", kept)), "example.com/"+tt.to)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Convert() = %v, want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestAnAnnotationByHandFailsNoConversion holds that a user who may write one object cannot make lists of all objects fail.
+func TestAnAnnotationByHandFailsNoConversion(t *testing.T) {
+	const want = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: a, annotations: {` + kept + `: '{"v2":{"spec":{"color":"red"}}}'}}, spec: {same: x, replicas: 3}}`
+	for name, text := range map[string]string{
+		"no JSON":                              `{`,
+		"null":                                 `null`,
+		"a list":                               `[]`,
+		"a version without fields":             `{"v1":7}`,
+		"a spec that is no object":             `{"v1":{"spec":"x"}}`,
+		"an object where the schema has none":  `{"v1":{"spec":{"form":{}}}}`,
+		"a text where an object is":            `{"v1":{"spec":{"deep":"x"}}}`,
+		"a field that the schema has nowhere":  `{"v1":{"spec":{"other":1},"more":1}}`,
+		"metadata, which a conversion may not": `{"v1":{"metadata":{"name":"b"},"kind":"Bar"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := tree(t, `{apiVersion: example.com/v2, kind: Foo, metadata: {name: a, annotations: {}}, spec: {same: x, size: 3, color: red}}`)
+			object["metadata"].(map[string]any)["annotations"].(map[string]any)[kept] = text
+			got, err := converter(t).Convert(object, "example.com/v1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tree(t, want), got); diff != "" {
+				t.Errorf("Convert() (-want +got):\n%s", diff)
 			}
 		})
 	}

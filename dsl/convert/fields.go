@@ -57,6 +57,18 @@ func split(value any, schema map[string]any) (shared, rest any, some bool) {
 	return of, nil, true
 }
 
+// fitting returns copies of the fields of an object that its schema has a place for. Others were not kept by a conversion: somebody has
+// written them by hand.
+func fitting(fields, schema map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, value := range fields {
+		if of, _, some := split(value, property(schema, key)); some {
+			out[key] = of
+		}
+	}
+	return out
+}
+
 // setRest adds a rest, unless there is none.
 func setRest(to map[string]any, key string, rest any) {
 	if rest != nil {
@@ -66,6 +78,9 @@ func setRest(to map[string]any, key string, rest any) {
 
 // fits reports whether a value has the type of a schema, and is one of its values.
 func fits(value any, schema map[string]any) bool {
+	if value == nil && schema["nullable"] == true {
+		return true
+	}
 	if words, is := schema["enum"].([]any); is && !slices.Contains(words, value) {
 		return false
 	}
