@@ -195,10 +195,12 @@ func (w *watched) ruling(at path, a *admission) *ruling {
 	if p := a.Params; p != nil {
 		r.policy.Params = &dsl.PolicyParams{APIVersion: p.APIVersion, Kind: p.Kind, Name: p.Name, Namespace: p.Namespace, Optional: p.Optional}
 	}
-	for name, list := range map[string]matches{"labels": a.Labels, "annotations": a.Annotations} {
-		for _, m := range list {
-			r.policy.Conditions = append(r.policy.Conditions, condition(a.policyVariables()[expr.Self], name, m))
-		}
+	self := a.policyVariables()[expr.Self]
+	for _, m := range a.Labels {
+		r.policy.Conditions = append(r.policy.Conditions, condition(self, "labels", m))
+	}
+	for _, m := range a.Annotations { // always behind labels: in another order, the policy would be written again
+		r.policy.Conditions = append(r.policy.Conditions, condition(self, "annotations", m))
 	}
 	return r
 }

@@ -66,6 +66,24 @@ changes: ("annotations" in object["metadata"] && type(object["metadata"]["annota
 	}
 }
 
+// TestConditionsOfARuleHaveAnOrder holds that a policy is the same in each process: else each start would write it again.
+func TestConditionsOfARuleHaveAnOrder(t *testing.T) {
+	want := []string{
+		`has(object.metadata.labels) && "a" in object.metadata.labels`,
+		`has(object.metadata.annotations) && "b" in object.metadata.annotations`,
+		"object.spec.size > 1",
+	}
+	for range 20 {
+		op, err := config.Parse("x.yaml", []byte(ruled("  validate: [{id: a, rule: 'true', when: self.spec.size > 1, annotations: {b: {exists: true}}, labels: {a: {exists: true}}}]")), handlers.Standard())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, op.Resources()[0].Admissions()[0].Admission.Policy.Conditions); diff != "" {
+			t.Fatalf("the conditions (-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestFaultsOfRulesHavePlacesAndCures(t *testing.T) {
 	for _, tc := range []struct{ name, rules, want string }{
 		{"no rule", "  validate: [{id: a}]", "x.yaml:9:14: resources[0].validate[0]: a rule has rule, or call for a function in Go"},
