@@ -26,6 +26,8 @@ const (
 	longest = 30 * time.Second
 	// leastMargin is the least time that is left for sending the answer.
 	leastMargin = 100 * time.Millisecond
+	// claimedBytes is the most memory that a request gets for its Content-Length alone. Anybody in the cluster can claim a large one.
+	claimedBytes = 256 << 10
 	// longestPath is how much of an unknown path an error quotes.
 	longestPath = 100
 )
@@ -130,9 +132,8 @@ func (l *lane) read(ctx context.Context, w http.ResponseWriter, r *http.Request)
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a test's writer has none
-	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	var body bytes.Buffer
-	body.Grow(int(max(0, r.ContentLength)) + bytes.MinRead)
+	body.Grow(int(min(max(0, r.ContentLength), claimedBytes)) + bytes.MinRead)
 	_, err := io.Copy(&body, http.MaxBytesReader(w, r.Body, l.bytes))
 	if _, is := errors.AsType[*http.MaxBytesError](err); is {
 		return nil, tooLarge
@@ -140,6 +141,7 @@ func (l *lane) read(ctx context.Context, w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return nil, &refusal{code: http.StatusBadRequest, text: "reading the review: " + err.Error()}
 	}
+	_ = control.SetReadDeadline(time.Time{}) // after an error it stays: net/http reads the rest of the body
 	return body.Bytes(), nil
 }
 

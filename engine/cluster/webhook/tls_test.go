@@ -8,11 +8,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -165,6 +168,58 @@ func TestTheEndCutsOffRequestsThatTakeTooLong(t *testing.T) {
 	}
 	if lines := strings.Join(s.notes.lines, "\n"); !strings.Contains(lines, "requests were cut off") {
 		t.Errorf("logged %s", lines)
+	}
+}
+
+// pipes is a listener whose connections stay in the process, so that its clients can be in a bubble of synctest.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, is := <-p; is {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestAClientThatSendsNoBodyIsCutOff holds that nobody keeps a connection and a goroutine by a request whose body never comes.
+func TestAClientThatSendsNoBodyIsCutOff(t *testing.T) {
+	for name, path := range map[string]string{"of a review": "/allow", "of a refused request": "/other"} {
+		t.Run(name, func(t *testing.T) {
+			other := httptest.NewUnstartedServer(nil)
+			other.StartTLS()
+			t.Cleanup(other.Close)
+			synctest.Test(t, func(t *testing.T) {
+				listener := make(pipes)
+				s, _ := newServer(t, func(o *Options) {
+					o.Listen = func(context.Context, string, string) (net.Listener, error) { return listener, nil }
+					o.Certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &other.TLS.Certificates[0], nil }
+				})
+				ctx, stop := context.WithCancel(t.Context())
+				end := make(chan error, 1)
+				go func() { end <- s.Serve(ctx) }()
+				here, there := net.Pipe()
+				listener <- there
+				client := tls.Client(here, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the certificate is not the subject
+				if _, err := client.Write([]byte("POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")); err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				if _, err := io.ReadAll(client); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(began); took > time.Minute {
+					t.Errorf("the connection was cut off after %v", took)
+				}
+				client.Close()
+				stop()
+				if err := <-end; err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }
 

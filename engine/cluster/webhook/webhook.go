@@ -262,6 +262,7 @@ func (s *Server) http(work context.Context) *http.Server {
 		Protocols:         protocols,
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.set.Certificate, NextProtos: []string{"http/1.1"}},
 		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       bodyTime + longest, // else net/http waits without end for the body of a refused request
 		WriteTimeout:      headerTime + bodyTime + longest,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerBytes,
