@@ -8,7 +8,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/handwerk-dev/handwerk/sandbox/server/policy"
 	"github.com/handwerk-dev/handwerk/sandbox/server/webhook"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,17 +40,17 @@ func (s *Server) ask(t *table, r Request, mutating bool, old, next *unstructured
 		hooks = s.admitted().mutators
 	}
 	a := s.attributesOf(t, r, old, next)
-	if !slices.ContainsFunc(hooks, func(h hook) bool { return h.Matches(a) }) { // one that changes the labels comes later at most
+	if !slices.ContainsFunc(hooks, func(h hook) bool { _, found := h.Matches(a); return found }) { // one that changes the labels comes later at most
 		return next, nil
 	}
 	if next != nil {
 		a.Object = runtime.DeepCopyJSON(next.Object)
 	}
-	call := s.callOf(t, r, t.subjectOf(r, old, next))
+	asked := inquiry{Attributes: a, call: s.callOf(t, r, t.subjectOf(r, old, next)), reply: r.reply, view: t.viewIn(r.Resource.Version)}
 	dry, itself := s.dry, s.itself
 	s.dry, s.itself = false, false // others write meanwhile
 	s.mu.Unlock()
-	object, err := review(hooks, a, call, r.reply, s.network.dial)
+	object, err := asked.review(hooks, s.network.dial)
 	s.mu.Lock()
 	s.dry, s.itself = dry, itself
 	switch {
@@ -65,36 +64,6 @@ func (s *Server) ask(t *table, r Request, mutating bool, old, next *unstructured
 	return &unstructured.Unstructured{Object: object}, nil
 }
 
-// review asks webhooks one after the other. Each sees what those before have changed. Those that only validate are all asked, as a real
-// server asks them at the same time, so the client gets the warnings of all.
-func review(hooks []hook, a webhook.Attributes, call *policy.Call, reply *reply, dial webhook.Dial) (map[string]any, error) {
-	ctx := reply.request.Context()
-	var refusal error
-	for _, h := range hooks {
-		call.Object = a.Object
-		if !h.Matches(a) {
-			continue
-		}
-		holds, err := h.conditions.Hold(ctx, call, call.Version)
-		if err != nil {
-			return nil, apierrors.NewForbidden(a.Resource.GroupResource(), call.Name, err)
-		} else if !holds {
-			continue
-		}
-		object, warnings, err := h.Review(ctx, a, dial)
-		reply.warn(warnings...)
-		switch {
-		case err == nil:
-			a.Object = object
-		case h.Mutating:
-			return nil, err
-		case refusal == nil:
-			refusal = err
-		}
-	}
-	return a.Object, refusal
-}
-
 // isStill reports whether an object is stored as it was.
 func (s *Server) isStill(t *table, old *unstructured.Unstructured) bool {
 	row := t.objects.Get(old.GetNamespace(), old.GetName())
@@ -106,6 +75,7 @@ func (s *Server) attributesOf(t *table, r Request, old, next *unstructured.Unstr
 	out := webhook.Attributes{
 		Operation: admissionv1.Update, Resource: r.Resource, Subresource: r.Subresource, Namespaced: t.namespaced, Namespace: r.Namespace,
 		Kind: schema.GroupVersionKind{Group: t.group, Version: r.Resource.Version, Kind: t.kind}, DryRun: s.dry, User: userInfo(r.user), Name: r.Name,
+		RequestVersion: r.Resource.Version, Versions: t.versions,
 	}
 	if old != nil {
 		out.Old, out.Name = old.Object, old.GetName()

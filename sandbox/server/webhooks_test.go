@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,12 @@ const webhookConfigurations = "/apis/admissionregistration.k8s.io/v1/"
 
 // hook registers an admission webhook for ConfigMaps whose names do not begin with kube. More are its other fields.
 func (w wire) hook(kind, more string, answer func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) {
+	w.t.Helper()
+	w.hookFor("", "configmaps", kind, more, answer)
+}
+
+// hookFor is hook for version v1 of a resource.
+func (w wire) hookFor(group, resource, kind, more string, answer func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) {
 	w.t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
@@ -39,8 +46,8 @@ func (w wire) hook(kind, more string, answer func(*admissionv1.AdmissionRequest)
 	w.t.Cleanup(server.Close)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	body := fmt.Sprintf(`{"metadata":{"name":"h"},"webhooks":[{"name":"h.example.com","admissionReviewVersions":["v1"],"sideEffects":"None",
-		"clientConfig":{"url":%q,"caBundle":%q},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"],"operations":["*"]}]%s}]}`,
-		server.URL+"/h", base64.StdEncoding.EncodeToString(certificate), more)
+		"clientConfig":{"url":%q,"caBundle":%q},"rules":[{"apiGroups":[%q],"apiVersions":["v1"],"resources":[%q],"operations":["*"]}]%s}]}`,
+		server.URL+"/h", base64.StdEncoding.EncodeToString(certificate), group, resource, more)
 	if out := w.send(http.MethodPost, webhookConfigurations+kind+"webhookconfigurations", body); out.code != http.StatusCreated || out.header.Get("Warning") != "" {
 		w.t.Fatal(out.text, out.header)
 	}
@@ -94,6 +101,41 @@ func TestAWebhookChangesObjects(t *testing.T) {
 	out := w.send(http.MethodPatch, inDefault+"/a", `{"data":{"k":"v"}}`, "Content-Type", "application/merge-patch+json")
 	if fmt.Sprint(out.json["data"]) != "map[by:hook]" {
 		t.Errorf("a changed object: %s", out.text)
+	}
+}
+
+func TestAWebhookSeesTheVersionThatItsRulesHave(t *testing.T) {
+	const shop = `{"apiVersion":"example.com/v2","kind":"Shop","metadata":{"name":"a"},"spec":{"sizes":[3]}}`
+	for _, test := range []struct {
+		name, more string
+		seen       []string
+		want       string
+	}{
+		{"equivalent requests", "", []string{"CREATE v1 of v2 map[size:3]"}, `"spec":{"sizes":[9]}`},
+		{"a condition about the form that it sees", `,"matchConditions":[{"name":"a","expression":"object.spec.size == 3"}]`,
+			[]string{"CREATE v1 of v2 map[size:3]"}, `"spec":{"sizes":[9]}`},
+		{"a condition that is false", `,"matchConditions":[{"name":"a","expression":"object.spec.size == 4"}]`, nil, `"spec":{"sizes":[3]}`},
+		{"exact requests", `,"matchPolicy":"Exact"`, nil, `"spec":{"sizes":[3]}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newShops(t, convertShops)
+			var seen []string
+			w.hookFor("example.com", "shops", "mutating", test.more, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+				var object struct{ Spec map[string]any }
+				if err := json.Unmarshal(r.Object.Raw, &object); err != nil {
+					t.Error(err)
+				}
+				seen = append(seen, fmt.Sprint(r.Operation, " ", r.Kind.Version, " of ", r.RequestKind.Version, " ", object.Spec))
+				kind := admissionv1.PatchTypeJSONPatch
+				return &admissionv1.AdmissionResponse{Allowed: true, PatchType: &kind, Patch: []byte(`[{"op":"replace","path":"/spec/size","value":9}]`)}
+			})
+			if out := w.send(http.MethodPost, shopsV2, shop); out.code != http.StatusCreated || !strings.Contains(out.text, test.want) {
+				t.Errorf("%d %s, want %s", out.code, out.text, test.want)
+			}
+			if diff := cmp.Diff(test.seen, seen); diff != "" {
+				t.Errorf("the webhook has seen (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -125,8 +125,10 @@ func (h Hook) denial(result *metav1.Status) error {
 func (a Attributes) request() (*admissionv1.AdmissionRequest, error) {
 	kind := metav1.GroupVersionKind{Group: a.Kind.Group, Version: a.Kind.Version, Kind: a.Kind.Kind}
 	resource := metav1.GroupVersionResource{Group: a.Resource.Group, Version: a.Resource.Version, Resource: a.Resource.Resource}
+	requestKind, requestResource := kind, resource
+	requestKind.Version, requestResource.Version = a.RequestVersion, a.RequestVersion
 	out := &admissionv1.AdmissionRequest{
-		UID: uuid.NewUUID(), Kind: kind, RequestKind: &kind, Resource: resource, RequestResource: &resource,
+		UID: uuid.NewUUID(), Kind: kind, RequestKind: &requestKind, Resource: resource, RequestResource: &requestResource,
 		SubResource: a.Subresource, RequestSubResource: a.Subresource, Name: a.Name, Namespace: a.Namespace,
 		Operation: admissionv1.Operation(a.Operation), UserInfo: a.User, DryRun: &a.DryRun,
 	}

@@ -20,6 +20,10 @@ type Attributes struct {
 	Kind        schema.GroupVersionKind
 	Resource    schema.GroupVersionResource
 	Subresource string
+	// RequestVersion is the version of the request. Kind, Resource and the objects may be in another one of Versions, which are all of the
+	// resource.
+	RequestVersion string
+	Versions       []string
 	// Namespaced: the resource is. NamespaceLabels are those of the namespace, also of one that is written itself.
 	Namespaced      bool
 	Namespace, Name string
@@ -30,22 +34,38 @@ type Attributes struct {
 	Object, Old map[string]any
 }
 
-// Matches reports whether a webhook wants to see a request.
-func (h Hook) Matches(a Attributes) bool {
-	if !slices.ContainsFunc(h.Rules, func(r registrationv1.RuleWithOperations) bool { return h.covers(r, a) }) {
-		return false
+// Matches reports whether a webhook wants to see a request, and in which version.
+func (h Hook) Matches(a Attributes) (version string, found bool) {
+	if version, found = h.versionFor(a); !found {
+		return "", false
 	}
 	if (a.Namespaced || a.NamespaceLabels != nil) && !selects(h.NamespaceSelector, a.NamespaceLabels) {
-		return false
+		return "", false
 	}
-	return selects(h.ObjectSelector, labelsOf(a.Object)) || a.Old != nil && selects(h.ObjectSelector, labelsOf(a.Old))
+	return version, selects(h.ObjectSelector, labelsOf(a.Object)) || a.Old != nil && selects(h.ObjectSelector, labelsOf(a.Old))
 }
 
-// covers reports whether a rule has a request. A webhook that takes equivalent requests gets those of all versions.
-func (h Hook) covers(r registrationv1.RuleWithOperations, a Attributes) bool {
-	equivalent := h.MatchPolicy == nil || *h.MatchPolicy == registrationv1.Equivalent
-	return has(r.Operations, a.Operation) && has(r.APIGroups, a.Resource.Group) &&
-		(equivalent || has(r.APIVersions, a.Resource.Version)) && hasScope(r.Scope, a.Namespaced) && hasResource(r.Resources, a)
+// versionFor returns the version of the resource that the rules have. That of the request comes first. Others count if the webhook
+// takes equivalent requests.
+func (h Hook) versionFor(a Attributes) (string, bool) {
+	if slices.ContainsFunc(h.Rules, func(r registrationv1.RuleWithOperations) bool { return covers(r, a, a.RequestVersion) }) {
+		return a.RequestVersion, true
+	}
+	if h.MatchPolicy != nil && *h.MatchPolicy != registrationv1.Equivalent {
+		return "", false
+	}
+	for _, r := range h.Rules {
+		if i := slices.IndexFunc(a.Versions, func(version string) bool { return covers(r, a, version) }); i >= 0 {
+			return a.Versions[i], true
+		}
+	}
+	return "", false
+}
+
+// covers reports whether a rule has a request in a version of its resource.
+func covers(r registrationv1.RuleWithOperations, a Attributes, version string) bool {
+	return has(r.Operations, a.Operation) && has(r.APIGroups, a.Resource.Group) && has(r.APIVersions, version) &&
+		hasScope(r.Scope, a.Namespaced) && hasResource(r.Resources, a)
 }
 
 func has[T ~string](list []T, value T) bool {
