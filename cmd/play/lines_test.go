@@ -17,8 +17,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/guard"
@@ -104,6 +108,20 @@ func TestADeletionIsOneIfTheObjectWasMadeAgain(t *testing.T) {
 		if got, _ := w.words(); got != want {
 			t.Errorf("the object is %s by now: got %q, want %q", next, got, want)
 		}
+	}
+}
+
+// TestACreationInTheBinaryFormHasTheNameOfItsObject holds what kubectl create namespace sends.
+func TestACreationInTheBinaryFormHasTheNameOfItsObject(t *testing.T) {
+	var body bytes.Buffer
+	object := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(object, &body); err != nil {
+		t.Fatal(err)
+	}
+	w := write{Request: server.Request{Verb: "create"}}
+	w.answered(http.StatusCreated, body.Bytes(), nil)
+	if w.Name != "shop" {
+		t.Errorf("the name is %q, want shop", w.Name)
 	}
 }
 

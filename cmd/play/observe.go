@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json" // keeps whole numbers whole
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/handwerk-dev/handwerk/engine/cluster/transport"
 	"github.com/handwerk-dev/handwerk/sandbox/server"
@@ -115,10 +117,27 @@ func taken(h *http.Request, asked *server.Request) *http.Request {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(data), ending{err}), h.Body}
-	_ = utiljson.Unmarshal(data, &asked.Body) // a body in another form says nothing
+	asked.Body = fieldsOf(data)
 	metadata, _ := asked.Body["metadata"].(map[string]any)
 	if name, _ := metadata["name"].(string); asked.Name == "" && asked.Verb == "create" {
 		asked.Name = name
+	}
+	return out
+}
+
+// fieldsOf returns an object in JSON, or in the binary form of built-in kinds, which some commands of kubectl send. It returns nil for a
+// body in another form.
+func fieldsOf(body []byte) (out map[string]any) {
+	if utiljson.Unmarshal(body, &out) == nil {
+		return out
+	}
+	o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if err != nil {
+		return nil
+	}
+	out, err = runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil
 	}
 	return out
 }
@@ -151,8 +170,7 @@ func (r *recorder) Write(data []byte) (int, error) {
 // answered takes in the response to a write.
 func (w *write) answered(code int, body []byte, look func() map[string]any) {
 	w.code = code
-	var o map[string]any
-	_ = utiljson.Unmarshal(body, &o) // a response in another form says no more than its code
+	o := fieldsOf(body) // a response in another form says no more than its code
 	metadata, _ := o["metadata"].(map[string]any)
 	if name, _ := metadata["name"].(string); w.Name == "" && w.Verb == "create" {
 		w.Name = name
