@@ -43,6 +43,8 @@ func TestGolden(t *testing.T) {
 		"help-migrate":                    {args: "migrate --help"},
 		"migrate-without-a-crd":           {args: "migrate foos"},
 		"retry-without-a-name":            {args: "retry website --operator foo"},
+		"why-of-a-name-with-a-namespace":  {args: "why website/shop/home"},
+		"tree-of-a-name-with-a-namespace": {args: "tree website/shop/home"},
 		"pause-without-a-reason":          {args: "pause --operator foo"},
 		"pause-without-an-operator":       {args: "pause -m looking"},
 		"pause-for-no-time":               {args: "pause --operator foo -m looking --for 0s"},

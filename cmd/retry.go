@@ -71,11 +71,20 @@ func (f *retryFlags) add(set *pflag.FlagSet) {
 // oneObject refuses arguments that do not name one object.
 func oneObject(_ *cobra.Command, args []string) error {
 	if len(args) == 1 {
-		if resource, name, found := strings.Cut(args[0], "/"); found && resource != "" && name != "" && !strings.Contains(name, "/") {
-			return nil
+		if resource, name, found := strings.Cut(args[0], "/"); found && resource != "" && name != "" {
+			return withoutNamespace(resource, name)
 		}
 	}
 	return errors.New("want one object, as RESOURCE/NAME")
+}
+
+// withoutNamespace refuses the name of an object that has its namespace before it, as lines of play and cases have it.
+func withoutNamespace(resource, name string) error {
+	namespace, last, found := strings.Cut(name, "/")
+	if !found {
+		return nil
+	}
+	return fmt.Errorf("want RESOURCE/NAME, found %q: write %s/%s -n %s", resource+"/"+name, resource, last, namespace)
 }
 
 // retry sets the annotation, and waits until the operator has taken it off.

@@ -73,7 +73,7 @@ func (f *whyFlags) question(args []string) (q why.Question, err error) {
 	if !both || resource == "" || name == "" {
 		return q, fmt.Errorf("want RESOURCE/NAME, as in webapp/shop, found %q", args[0])
 	}
-	return why.Question{Resource: resource, Namespace: f.namespace, Name: name, History: f.history}, nil
+	return why.Question{Resource: resource, Namespace: f.namespace, Name: name, History: f.history}, withoutNamespace(resource, name)
 }
 
 // why asks about an object, and writes the answer.
