@@ -296,6 +296,11 @@ func (s *setter) texts(tree map[string]any, at ...string) []field {
 			s.fault(place, "want text, found %v (put it in quotes)", tree[key])
 			continue
 		}
+		if text, _ := tree[key].(string); at[1] == "labels" && !strings.Contains(text, "${") {
+			if wrong := validation.IsValidLabelValue(text); len(wrong) > 0 {
+				s.fault(place, "is no value of a label: %s", wrong[0])
+			}
+		}
 		if t := s.stored(tree[key], dsl.Path{"metadata", at[1], key}, nil, place...); t != nil {
 			out = append(out, field{path: dsl.Path{key}, value: t})
 		}
