@@ -29,7 +29,7 @@ type admitted struct {
 	NamespaceSelector *namespaceSelector `yaml:"namespaceSelector" min:"1" doc:"The namespaces by their labels. Absent: the namespaces of the operator's scope."`
 	Selector          *labelChoice       `yaml:"selector" min:"1" doc:"The objects of the rules by their labels, before or after the change. Absent: all."`
 	Let               lets               `yaml:"let" min:"1" mistaken:"vars,variables,locals,define" doc:"Named expressions, which the rules know as variables. Absent: none."`
-	Validate          []validationRule   `yaml:"validate" doc:"Rules that decide whether the API server stores an object."`
+	Validate          []validationRule   `yaml:"validate" required:"an entry of admission has validate or mutate" unless:"mutate" doc:"Rules that decide whether the API server stores an object."`
 	Mutate            []mutationRule     `yaml:"mutate" doc:"Rules that change an object before the API server stores it. They run before the rules of validate."`
 }
 
@@ -44,7 +44,7 @@ type admission struct {
 	ID            string         `yaml:"id" required:"true" mistaken:"name" doc:"The name of the rule, unique among the rules of its resource. It is part of the name of the policy or webhook."`
 	Operations    []operation    `yaml:"operations" unique:"true" doc:"The requests that the rule is about. Default: create and update."`
 	Subresources  []string       `yaml:"subresources" unique:"true" doc:"The subresources that the rule is about, as in status or scale. Absent: the object itself."`
-	When          form.Predicate `yaml:"when" mistaken:"if,condition,matchConditions" doc:"While it is false, the rule does not apply. Variables as in rule. Absent: it always applies."`
+	When          form.Predicate `yaml:"when" mistaken:"if,condition,matchConditions" doc:"While it is false, the rule does not apply. Variables as in the rule of validate. Absent: it always applies."`
 	Labels        matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations   matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
 	Params        *paramsObject  `yaml:"params" doc:"An object that expressions read as params, such as a ConfigMap with limits."`
@@ -154,6 +154,8 @@ type ruling struct {
 	// policy is the rule as a policy, and hooked says why it cannot be one.
 	policy *dsl.Policy
 	hooked error
+	// conditions are the rule itself and its when.
+	conditions []compiled
 	// out is the handler.
 	out dsl.Handler
 }
@@ -161,6 +163,9 @@ type ruling struct {
 // admitted adds a resource whose objects the operator only decides about.
 func (l *loader) admitted(op *dsl.Operator, p *part, i int) {
 	form := &p.form.Admission[i]
+	if len(form.Validate)+len(form.Mutate) == 0 {
+		return // the fault is reported
+	}
 	w := newWatched(compiling{p, l, op.Resource(form.Resource, nil), l.lets}, &resource{Resource: form.Resource, Let: form.Let})
 	w.at = path("admission").Index(i)
 	l.places[w.out] = place{p, w.at}
@@ -171,6 +176,7 @@ func (l *loader) admitted(op *dsl.Operator, p *part, i int) {
 	}
 	if s := form.NamespaceSelector; s != nil {
 		w.out.NamespaceSelector = p.labelSelector(w.at.Key("namespaceSelector"), &selector{MatchLabels: s.MatchLabels, MatchExpressions: s.MatchExpressions})
+		w.inNamespaces(w.at.Key("namespaceSelector"), w.out.Name)
 	}
 	w.rules(form.Validate, form.Mutate)
 }
@@ -225,11 +231,12 @@ func (r *ruling) predicate(key, text string) *expr.Program {
 	if text == "" {
 		return nil
 	}
-	return r.watched.predicate(r.at.Key(key), text, nil, r.without(), variable{expr.Request, anyShape})
+	out := r.watched.predicate(r.at.Key(key), text, nil, r.without(), variable{expr.Request, requestShape})
+	if out != nil {
+		r.conditions = append(r.conditions, compiled{r.at.Key(key), out})
+	}
+	return out
 }
-
-// anyShape is the shape of a variable whose fields are not known.
-func anyShape(shape.Schemas) shape.Shape { return shape.Shape{Value: true} }
 
 // without returns the variables that the rule cannot have, each with the reason.
 func (r *ruling) without() map[string]string {
@@ -271,6 +278,7 @@ func (r *ruling) filter() (before string) {
 
 // add decides who evaluates the rule, and adds it.
 func (r *ruling) add(code dsl.AdmissionFunc) {
+	r.doubtOld()
 	r.out.Admission.Func = code
 	if r.hooked == nil && r.Enforce == byWebhook {
 		r.hooked = errors.New("enforce says so")
@@ -367,7 +375,7 @@ func (r *ruling) message(text, rule string) func(expr.Scope) string {
 		return func(expr.Scope) string { return text }
 	}
 	r.check(at, at, func(s shape.Schemas) (out []error) {
-		s.Vars, s.Without = map[string]shape.Shape{expr.Request: anyShape(s)}, r.without()
+		s.Vars, s.Without = map[string]shape.Shape{expr.Request: requestShape(s)}, r.without()
 		for _, program := range template.Programs() {
 			out = append(out, expr.Faults(nil, check.Program(program, s))...)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
@@ -29,6 +30,7 @@ func ruled(rules string) string {
 func TestRulesBecomePoliciesIfTheAPIServerCanEvaluateThem(t *testing.T) {
 	for _, tc := range []struct{ name, rules, want string }{
 		{"a rule about the object", "  validate: [{id: a, rule: self.spec.size < 9}]", "object.spec.size < 9"},
+		{"a rule about the options of the request", "  validate: [{id: a, rule: request.options.kind != 'x'}]", "request.options.kind != 'x'"},
 		{"a rule with a let", "  validate: [{id: a, rule: '!big'}]", "!(object.spec.size > 5\n)"},
 		{"a rule about deletions sees the object that goes", "  validate: [{id: a, rule: self.spec.size < 9, operations: [delete]}]", "oldObject.spec.size < 9"},
 		{"a rule about more than deletions sees either", "  validate: [{id: a, rule: self.spec.size < 9, operations: [delete, create]}]", "(object != null ? object : oldObject).spec.size < 9"},
@@ -37,7 +39,7 @@ func TestRulesBecomePoliciesIfTheAPIServerCanEvaluateThem(t *testing.T) {
 		{"a comment before the rule ends before it", "  validate: [{id: a, rule: self.spec.size < 9, when: params.data.on == 'yes' // on, params: {apiVersion: v1, kind: ConfigMap, name: limits}}]",
 			"!(params.data.on == 'yes' // on\n) || (object.spec.size < 9)"},
 		{"a rule that reads related objects needs a webhook", "  validate: [{id: a, rule: related.peers.size() < 9}]", "webhook: it reads related"},
-		{"a function of Handwerk needs a webhook", "  validate: [{id: a, rule: hash(self.spec.size) != ''}]", "webhook: the API server cannot evaluate it: undeclared reference to 'hash' (in container '')"},
+		{"a function of Handwerk needs a webhook", "  validate: [{id: a, rule: hash(self.spec.size) != ''}]", "webhook: the API server cannot evaluate it: undeclared reference to 'hash'"},
 		{"a message that needs a webhook makes the rule one", "  validate: [{id: a, rule: self.spec.size < 9, message: '${now}'}]", "webhook: message: it reads now"},
 		{"the author may want a webhook", "  validate: [{id: a, rule: self.spec.size < 9, enforce: webhook}]", "webhook: enforce says so"},
 		{"fields that a rule sets", "  mutate: [{id: a, set: {spec: {color: null}}}]", `changes: ("spec" in object && type(object["spec"]) == map && "color" in object["spec"] ? [{"op": dyn("remove"), "path": dyn("/spec/color"), "value": dyn(null)}] : [])`},
@@ -90,6 +92,10 @@ func TestFaultsOfRulesHavePlacesAndCures(t *testing.T) {
 		{"no change", "  mutate: [{id: a}]", "x.yaml:9:12: resources[0].mutate[0]: a rule has set, or call for a function in Go"},
 		{"variables of admission policies", "  validate: [{id: a, rule: object.spec.size >= oldObject.spec.size}]", "x.yaml:9:28: resources[0].validate[0].rule: unknown variable \"object\" (did you mean \"self\"?)\nx.yaml:9:48: resources[0].validate[0].rule: unknown variable \"oldObject\" (did you mean \"old\"?)"},
 		{"an unknown field", "  validate: [{id: a, rule: self.spec.sise < 9}]", `x.yaml:9:38: resources[0].validate[0].rule: unknown field "sise" in self.spec (did you mean "size"?)`},
+		{"an unknown field of the request", "  validate: [{id: a, rule: request.user.username != ''}]", `x.yaml:9:36: resources[0].validate[0].rule: unknown field "user" in request (want one of dryRun, kind, name, namespace, operation, options, requestKind, requestResource, requestSubResource, resource, subResource, userInfo)`},
+		{"an unknown field of the request in a message", "  validate: [{id: a, rule: 'true', message: '${request.userInfo.name}'}]", `x.yaml:9:65: resources[0].validate[0].message: unknown field "name" in request.userInfo (want one of extra, groups, uid, username)`},
+		{"an unknown field of the request in a change", "  mutate: [{id: a, set: {labels: {by: '${request.userInfo.name}'}}}]", `x.yaml:9:59: resources[0].mutate[0].set.labels.by: unknown field "name" in request.userInfo (want one of extra, groups, uid, username)`},
+		{"a value that no label may have", "  mutate: [{id: a, set: {labels: {by: 'a b'}}}]", `x.yaml:9:39: resources[0].mutate[0].set.labels.by: is no value of a label: ` + strings.ReplaceAll(validation.IsValidLabelValue("a b")[0], "  ", " ")},
 		{"an unknown operation", "  validate: [{id: a, rule: 'true', operations: [patch]}]", `x.yaml:9:49: resources[0].validate[0].operations[0]: unknown operation "patch" (want one of create, update, delete, connect)`},
 		{"a variable of handlers", "  validate: [{id: a, rule: cause == 'create'}]", "x.yaml:9:28: resources[0].validate[0].rule: cause is not known to a rule about requests (want one of self, old, request, related, indexes, now)"},
 		{"a variable of handlers in a message", "  validate: [{id: a, rule: 'true', message: '${children}'}]", "x.yaml:9:48: resources[0].validate[0].message: children is not known to a rule about requests (want one of self, old, request, related, indexes, now)"},
@@ -104,7 +110,7 @@ func TestFaultsOfRulesHavePlacesAndCures(t *testing.T) {
 		{"a message of two lines", "  validate: [{id: a, rule: 'true', message: \"a\\nb\"}]", "x.yaml:9:45: resources[0].validate[0].message: want one line, which is all that the API server takes (write >- in the place of |)"},
 		{"params without an object", "  validate: [{id: a, rule: params.x == 1}]", "x.yaml:9:28: resources[0].validate[0].rule: params is not there: the rule names no object under params"},
 		{"a rule that cannot be a policy", "  validate: [{id: a, enforce: policy, rule: related.peers.size() < 9}]", "x.yaml:9:31: resources[0].validate[0].enforce: the rule cannot be a policy: it reads related"},
-		{"params of a webhook", "  validate: [{id: a, rule: hash(params) == '', params: {apiVersion: v1, kind: ConfigMap, name: a}}]", "x.yaml:9:56: resources[0].validate[0].params: is for policies, and the rule cannot be one: the API server cannot evaluate it: undeclared reference to 'hash' (in container '')"},
+		{"params of a webhook", "  validate: [{id: a, rule: hash(params) == '', params: {apiVersion: v1, kind: ConfigMap, name: a}}]", "x.yaml:9:56: resources[0].validate[0].params: is for policies, and the rule cannot be one: the API server cannot evaluate it: undeclared reference to 'hash'"},
 		{"the status", "  mutate: [{id: a, set: {status: {a: 1}}}]", "x.yaml:9:26: resources[0].mutate[0].set.status: is not stored with the object, so a rule about requests cannot set it"},
 		{"an id twice", "  validate: [{id: a, rule: 'true'}, {id: A, rule: 'true'}]", "x.yaml:9:42: resources[0].validate[1].id: the id is used twice (first at x.yaml:9:19)"},
 		{"a change of what is deleted", "  mutate: [{id: a, operations: [delete], set: {spec: {size: 1}}}]", "x.yaml:9:33: resources[0].mutate[0].operations[0]: a deletion stores no object that could be changed"},
@@ -122,6 +128,67 @@ func TestFaultsOfRulesHavePlacesAndCures(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, strings.Join(got, "\n")); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnEntryOfAdmissionHasRules(t *testing.T) {
+	var got []string
+	for _, f := range faultsOf(t, "x.yaml", []byte(ruled("  handlers: [{id: a, log: {message: hi}}]\nadmission: [{resource: pods.v1}]\n")), handlers.Standard()) {
+		got = append(got, f.Error())
+	}
+	if diff := cmp.Diff([]string{"x.yaml:10:13: admission[0]: an entry of admission has validate or mutate"}, got); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+func TestASelectorOfNamespacesIsForObjectsInNamespaces(t *testing.T) {
+	for resource, want := range map[string]string{
+		"pods.v1": "", "namespaces.v1": "", "nodes.v1": "nodes have no namespace, so the rules hold for all of them: select by selector, or by when",
+	} {
+		entry := "admission: [{resource: " + resource + ", namespaceSelector: {matchLabels: {a: b}}, validate: [{id: a, rule: 'true'}]}]\n"
+		got := warningsOf(t, ruled("  handlers: [{id: a, log: {message: '${big}'}}]\n"+entry))
+		if diff := cmp.Diff(want, strings.Join(got, "\n")); diff != "" {
+			t.Errorf("warnings of %s (-want +got):\n%s", resource, diff)
+		}
+	}
+}
+
+// warningsOf returns the warnings of a configuration.
+func warningsOf(t *testing.T, text string) (out []string) {
+	t.Helper()
+	op, err := config.Parse("x.yaml", []byte(text), handlers.Standard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, warnings, err := config.Check(op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range warnings {
+		out = append(out, w.Message)
+	}
+	return out
+}
+
+func TestARuleAboutCreationsIsToAskForOld(t *testing.T) {
+	const warning = "old is null for a creation: write operations: [update], or ask old == null before"
+	for _, tc := range []struct{ name, rule, want string }{
+		{"old is read", "rule: self.spec.size >= old.spec.size", warning},
+		{"old is read by when", "rule: 'true', when: old.spec.size > 1", warning},
+		{"the rule is about updates", "rule: self.spec.size >= old.spec.size, operations: [update, delete]", ""},
+		{"the rule asks for old", "rule: 'old == null || self.spec.size >= old.spec.size'", ""},
+		{"the rule asks for a field of old", "rule: '!has(old.spec) || self.spec.size >= old.spec.size'", ""},
+		{"the rule takes a default", "rule: 'self.spec.size >= old.?spec.size.orValue(0)'", ""},
+		{"when asks for old", "rule: self.spec.size >= old.spec.size, when: old != null", ""},
+		{"when asks for the operation", "rule: self.spec.size >= old.spec.size, when: request.operation == 'UPDATE'", ""},
+		{"errors are ignored", "rule: self.spec.size >= old.spec.size, failurePolicy: Ignore", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := warningsOf(t, ruled("  handlers: [{id: h, log: {message: '${big}'}}]\n  validate: [{id: a, "+tc.rule+"}]"))
+			if diff := cmp.Diff(tc.want, strings.Join(got, "\n")); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -135,6 +135,7 @@ func (h *making) within(s shape.Schemas) shape.Schemas {
 	s.Alone = len(h.Field) > 0
 	if h.kind == dsl.AdmissionHandler {
 		s.Self.Kept = nil // requests have whole objects
+		s = s.With(expr.Request, requestShape(s))
 	}
 	if h.each == nil {
 		return s

@@ -104,6 +104,7 @@ func policyError(result policycel.CompilationResult) error {
 		_, first, _ := strings.Cut(err.Detail, "<input>:")
 		_, first, _ = strings.Cut(first, ": ")
 		first, _, _ = strings.Cut(first, "\n")
+		first = strings.TrimSuffix(first, " (in container '')")
 		return fmt.Errorf("the API server cannot evaluate it: %s", strings.TrimSpace(first))
 	}
 	return nil
