@@ -25,6 +25,9 @@ func (s *Server) run(ctx context.Context, to *route, j job) (answer, error) {
 	})
 	select {
 	case a := <-done:
+		if a.result == Failed && ctx.Err() != nil { // the function gave up, which is no decision
+			return answer{}, ended(ctx, nil)
+		}
 		return a, nil
 	case <-ctx.Done():
 		return answer{}, ended(ctx, nil)

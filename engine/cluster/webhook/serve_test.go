@@ -241,6 +241,24 @@ func TestAReviewThatTakesTooLongIsAnsweredInTime(t *testing.T) {
 	}
 }
 
+// TestAFunctionThatGivesUpDeniesNothing holds that the failure policy decides if a function gives no response because its time has ended.
+func TestAFunctionThatGivesUpDeniesNothing(t *testing.T) {
+	s, _ := newServer(t)
+	to := s.routes["/none"]
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(&refusal{code: http.StatusGatewayTimeout, text: "late", result: TimedOut})
+	for range 100 { // either may come first
+		j, err := to.decode([]byte(review("shop", "web")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		to.lane.gate.take("shop")
+		if a, err := s.run(ctx, to, j); err == nil {
+			t.Fatalf("the answer is %s", a.result)
+		}
+	}
+}
+
 func TestAFunctionThatGoesOnKeepsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
