@@ -22,7 +22,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/cluster/patch"
 	"github.com/handwerk-dev/handwerk/engine/decide/filter"
@@ -41,7 +40,8 @@ type Surroundings struct {
 	Log     logr.Logger
 }
 
-// Decide lets a handler decide about a request, and returns the response. Panics of the handler pass.
+// Decide lets a handler decide about a request, and returns the response. Panics of the handler and of its filters pass: the caller logs
+// them, and tells the client no more than that.
 func Decide(ctx context.Context, h *dsl.Handler, r *admissionv1.AdmissionRequest, around Surroundings) *admissionv1.AdmissionResponse {
 	request, err := requestOf(h, r, around)
 	if err != nil {
@@ -143,12 +143,7 @@ func matches(h *dsl.Handler, r *dsl.AdmissionRequest) (bool, error) {
 	if h.When == nil {
 		return true, nil
 	}
-	var holds bool
-	var err error
-	if broke := guard.Here(func() { holds, err = h.When(&r.Subject) }); broke != nil {
-		return false, dsl.Deny(metav1.StatusReasonInternalError, "%v", broke)
-	}
-	return holds, err
+	return h.When(&r.Subject)
 }
 
 // judged is the response for an error of the handler, by its action.

@@ -138,6 +138,19 @@ func TestAHandlerDecidesAboutARequest(t *testing.T) {
 	}
 }
 
+// TestAPanicOfAFilterIsTheCallers holds that the text of a panic, which may have any value, does not go to the client.
+func TestAPanicOfAFilterIsTheCallers(t *testing.T) {
+	defer func() {
+		if got := recover(); got != "secret text" {
+			t.Errorf("the caller sees the panic %v", got)
+		}
+	}()
+	got := decide(t, func(r *dsl.Resource) {
+		r.Validate("a", func(context.Context, *dsl.AdmissionRequest) error { return nil }, dsl.When(func(*dsl.Subject) (bool, error) { panic("secret text") }))
+	}, nil)
+	t.Errorf("the client is told %q", got.Message)
+}
+
 // FuzzDecide holds that no request makes the decision itself panic, and that patches are valid JSON.
 func FuzzDecide(f *testing.F) {
 	f.Add([]byte(`{"operation":"CREATE","object":{"spec":{"a":1}}}`))
