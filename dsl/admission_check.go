@@ -10,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	registrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // checkAdmissions reports faults of the admission handlers.
@@ -19,8 +20,8 @@ func (r *Resource) checkAdmissions(c check) {
 	}
 	for i, h := range r.admissions {
 		of := check{Place{Resource: r, Handler: h}, c.found}
-		if fault := h.WrongID(); fault != "" || strings.ContainsAny(h.ID, "_") {
-			of.fault("id", "want letters, digits, '-' and '.', at most 63, found %q", h.ID)
+		if fault := h.WrongID(); fault != "" || len(validation.IsDNS1123Subdomain(strings.ToLower(h.ID))) > 0 { // a policy has it in its name
+			of.fault("id", "want letters and digits, with '-' or '.' between them, at most 63, found %q", h.ID)
 		}
 		same := func(other *Handler) bool { return strings.EqualFold(other.ID, h.ID) }
 		if at := slices.IndexFunc(r.admissions[:i], same); at >= 0 {

@@ -57,7 +57,8 @@ func TestFaultsOfAdmissionHandlers(t *testing.T) {
 			r.Validate("a", fn, Label("a", "b"), When(func(*Subject) (bool, error) { return true, nil }), Timeout(5e9))
 		}, ""},
 		{"an id twice", func(r *Resource) { r.Validate("a", fn); r.Mutate("A", fn) }, "the id is used twice"},
-		{"an id that is no part of a name", func(r *Resource) { r.Validate("a_b", fn) }, `want letters, digits, '-' and '.', at most 63, found "a_b"`},
+		{"an id that is no part of a name", func(r *Resource) { r.Validate("a_b", fn) }, `want letters and digits, with '-' or '.' between them, at most 63, found "a_b"`},
+		{"an id with an empty part", func(r *Resource) { r.Validate("a..b", fn) }, `want letters and digits, with '-' or '.' between them, at most 63, found "a..b"`},
 		{"an unknown operation", func(r *Resource) { r.Validate("a", fn, Operations("PATCH")) }, `unknown operation "PATCH" (want CREATE, UPDATE, DELETE or CONNECT)`},
 		{"a change of what is deleted", func(r *Resource) { r.Mutate("a", fn, Operations(admissionv1.Delete)) }, "a deletion stores no object that could be changed"},
 		{"an unknown policy for failures", func(r *Resource) { r.Validate("a", fn, FailurePolicy("Maybe")) }, `unknown policy "Maybe" (want Fail or Ignore)`},
