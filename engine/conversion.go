@@ -35,7 +35,10 @@ func (q *requests) conversionObjects(bundle []byte) (out []*unstructured.Unstruc
 		if !r.Converts() {
 			continue
 		}
-		client, path := map[string]any{"caBundle": base64.StdEncoding.EncodeToString(bundle)}, dsl.ConversionPath(r.CRDName())
+		client, path := map[string]any{"caBundle": nil}, dsl.ConversionPath(r.CRDName()) // nil removes that of an earlier certificate
+		if len(bundle) > 0 {
+			client["caBundle"] = base64.StdEncoding.EncodeToString(bundle)
+		}
 		if q.set.URL != "" {
 			client["url"] = q.set.URL + path
 		} else {

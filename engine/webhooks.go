@@ -145,8 +145,10 @@ func (q *requests) serve(ctx context.Context) {
 	if early {
 		all.Go(serve)
 	}
-	q.engine.settled(ctx)
-	if close(q.ready); !early {
+	if q.engine.settled(ctx); ctx.Err() == nil {
+		close(q.ready) // else the caches are not filled, and reviews must not be decided by them
+	}
+	if !early {
 		all.Go(serve)
 	}
 	all.Wait()
