@@ -51,8 +51,8 @@ func (r *AdmissionRequest) Warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Deny returns an error that refuses a request, with a reason of the API machinery, as [metav1.StatusReasonInvalid], and a
-// message for people, formatted as by fmt.Sprintf.
+// Deny returns an error that refuses a request. The reason is one of the API machinery, as [metav1.StatusReasonInvalid]. The message
+// for people is formatted as by fmt.Sprintf.
 func Deny(reason metav1.StatusReason, format string, args ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Reason: reason, Message: fmt.Sprintf(format, args...), Code: codeOf(reason),
@@ -83,7 +83,7 @@ func codeOf(reason metav1.StatusReason) int32 {
 }
 
 // Undecided marks an error of an [AdmissionFunc] that could not decide, as when something cannot be read. The handler's
-// [FailurePolicy] then says what becomes of the request. If it refuses, the reason is Invalid unless err has one, as for an
+// [FailurePolicy] then decides about the request. If it refuses, the reason is Invalid unless err has one, as for an
 // admission policy that fails. Undecided(nil) is nil.
 func Undecided(err error) error {
 	if err == nil {
@@ -103,7 +103,7 @@ type undecidedError struct{ error }
 // Unwrap returns the error.
 func (e *undecidedError) Unwrap() error { return e.error }
 
-// Denial returns what a client is told about an error of an [AdmissionFunc].
+// Denial returns the status that a client gets for an error of an [AdmissionFunc].
 func Denial(err error) metav1.Status {
 	var of apierrors.APIStatus
 	if errors.As(err, &of) {
@@ -112,7 +112,7 @@ func Denial(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: err.Error(), Code: codeOf(metav1.StatusReasonForbidden)}
 }
 
-// AdmissionAction is what becomes of a request that a validation refuses.
+// AdmissionAction is the outcome of a request that a validation refuses.
 type AdmissionAction string
 
 // The actions.
@@ -130,19 +130,19 @@ func (AdmissionAction) Choices() (what string, words []string) {
 	return "action", []string{string(ActionDeny), string(ActionWarn), string(ActionAudit)}
 }
 
-// Admission is what makes a [Handler] decide about requests.
+// Admission has the fields of a [Handler] that decides about requests.
 type Admission struct {
 	// Mutates: the handler may change the object, and runs before those that only validate.
 	Mutates bool
 	// Func decides. Required, also if the API server runs Policy in its place.
 	Func AdmissionFunc
-	// Operations are those that the handler decides about. Defaults to creations and updates.
+	// Operations are the requests that the handler decides about. Defaults to creations and updates.
 	Operations []admissionv1.Operation
 	// Subresources are those that the handler decides about instead of the object itself, as status or scale.
 	Subresources []string
-	// FailurePolicy says what becomes of a request if nobody can decide. Defaults to Fail.
+	// FailurePolicy is the outcome of a request about which nobody can decide. Defaults to Fail.
 	FailurePolicy registrationv1.FailurePolicyType
-	// Action says what becomes of a request that the handler refuses. Defaults to ActionDeny.
+	// Action is the outcome of a request that the handler refuses. Defaults to ActionDeny.
 	Action AdmissionAction
 	// Policy is the handler in the API server's own CEL. Nil means that only the operator can decide, by a webhook;
 	// Webhook then says why, as in "it reads related".
@@ -191,7 +191,7 @@ func Subresources(names ...string) Option {
 	return admissionOption("subresources", func(a *Admission) { a.Subresources = names })
 }
 
-// FailurePolicy sets what becomes of a request if an admission handler cannot be reached, or does not answer in time. By
+// FailurePolicy sets the outcome of a request if an admission handler cannot be reached, or does not answer in time. By
 // default, Fail, the request is refused.
 func FailurePolicy(policy registrationv1.FailurePolicyType) Option {
 	return admissionOption("failurePolicy", func(a *Admission) { a.FailurePolicy = policy })

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// ConvertFunc completes to, an object in another version, from an object, which it must not change. It finds in to what needs no
-// code: the metadata, the fields of spec and status that both versions have at the same place, and fields of that version that
-// an earlier conversion has kept in an annotation. It must be pure and quick: API servers wait for it when a client reads or writes
-// an object in another version than the stored one. An error makes such a request fail.
+// ConvertFunc completes to, an object in another version, from an object, which it must not change. To has the metadata already, and
+// the fields of spec and status that both versions have at the same place. It also has the fields of its version that an earlier
+// conversion has kept in an annotation. The function must be pure and quick: API servers wait for it when a client reads or writes an
+// object in another version than the stored one. An error makes such a request fail.
 type ConvertFunc func(from, to map[string]any) error
 
 // Conversion converts objects between a further version of a resource and the version that the resource is declared with.
@@ -53,8 +53,8 @@ func (r *Resource) CRDName() string { return r.Name.Resource + "." + r.Name.Grou
 // ConversionPath returns the path at which an operator converts the objects of a CRD.
 func ConversionPath(crd string) string { return "/convert/" + crd }
 
-// VersionsAnnotation returns the key of the annotation with the fields of an object that the version in which it is shown or stored
-// does not have: JSON, by version.
+// VersionsAnnotation returns the key of the annotation with fields that the present version of an object does not have. The value is
+// JSON, by version.
 func (op *Operator) VersionsAnnotation() string { return op.Prefix() + "/versions" }
 
 // WebhookService returns the name of the Service by which the API server reaches the operator, unless its settings name another.

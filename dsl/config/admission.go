@@ -78,7 +78,7 @@ func (operation) Choices() (string, []string) {
 	return "operation", []string{"create", "update", "delete", "connect"}
 }
 
-// failurePolicy says what becomes of a request that nobody can decide about.
+// failurePolicy is the outcome of a request about which nobody can decide.
 type failurePolicy string
 
 // Choices returns the policies.
@@ -354,7 +354,7 @@ func (w *watched) validation(at path, v *validationRule) {
 	})
 }
 
-// message compiles the message of a rule. It returns what renders it: if that fails, the text stands as it was written.
+// message compiles the message of a rule. It returns the function that renders it, or the text as it was written if that fails.
 func (r *ruling) message(text, rule string) func(expr.Scope) string {
 	at := r.at.Key("message")
 	if text = strings.TrimSpace(text); strings.Contains(text, "\n") {

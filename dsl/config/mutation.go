@@ -23,7 +23,7 @@ import (
 // setAction is the action that sets fields of an object.
 const setAction = "set"
 
-// changes are what a rule sets: the configuration of the action set, and the same as a tree, for policies.
+// changes are the fields that a rule sets: the configuration of the action set, and the same as a tree, for policies.
 type changes struct {
 	config any
 	tree   map[string]any

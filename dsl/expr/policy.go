@@ -38,7 +38,7 @@ func (p *Program) Policy(variables map[string]string) (string, error) {
 	}
 	text := p.replaced(variables)
 	if last := text[strings.LastIndex(text, "\n")+1:]; strings.Contains(last, "//") {
-		text += "\n" // a comment does not swallow what the caller writes behind it
+		text += "\n" // a comment ends before the text that the caller adds
 	}
 	return text, policyRuns(text, cel.AnyType)
 }

@@ -65,7 +65,7 @@ type policyChanges struct {
 	out       []dsl.PolicyVariable
 }
 
-// notInName matches what a name of a variable cannot have.
+// notInName matches the characters that the name of a variable cannot have.
 var notInName = regexp.MustCompile(`[^A-Za-z0-9_]`)
 
 // name returns a name for a variable about the field, as in spec_size.
