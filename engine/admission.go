@@ -24,11 +24,11 @@ import (
 type requests struct {
 	engine *Engine
 	set    Webhooks
-	// keeper keeps policies and webhook configurations in the present term; nil while it knows of none. Complete: it knows of all.
-	// Webhooks come later than policies, with the first certificate.
+	// keeper keeps policies and webhook configurations; nil outside of a term. It is complete when it has the webhooks, which come later
+	// than policies, with the first certificate.
 	keeper   atomic.Pointer[registration.Keeper]
 	complete atomic.Bool
-	// none: the operator has no admission handler, and only deletes what earlier versions with some have left.
+	// none: the operator has no admission handler. It only deletes the objects of earlier versions.
 	none bool
 	// server answers reviews; nil if the API server decides alone. Certificate is that of the server, which made keeps unless it
 	// comes from files.
@@ -114,7 +114,7 @@ func (q *requests) keep(ctx context.Context) {
 	}
 }
 
-// newKeeper returns what keeps the objects of admission, and deletes those that the operator had earlier, under all its names.
+// newKeeper returns a keeper of the objects of admission. It also deletes those that the operator had under its earlier names.
 func (q *requests) newKeeper() (*registration.Keeper, error) {
 	e := q.engine
 	names := policy.Labels(e.op, e.settings.Namespace)
@@ -124,8 +124,8 @@ func (q *requests) newKeeper() (*registration.Keeper, error) {
 	})
 }
 
-// forget deletes the objects of admission of earlier versions. Then it ends: no process makes any. Rules that nobody has written down
-// would go on to refuse requests, or no request would get through to webhooks that nobody answers.
+// forget deletes the objects of admission of earlier versions. Rules that are gone would go on to refuse requests, and
+// webhooks without a server would fail them.
 func (q *requests) forget(ctx context.Context, keeper *registration.Keeper) {
 	ctx, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -166,7 +166,7 @@ func (q *requests) want(keeper *registration.Keeper, before []byte) []byte {
 	return bundle
 }
 
-// settled returns nil if the API server is told about all admission handlers, and otherwise why it is not.
+// settled returns an error until the API server knows all admission handlers.
 func (q *requests) settled() error {
 	keeper := q.keeper.Load()
 	if keeper == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/webhook"
 )
 
-// conversions returns what converts the objects of resources with several versions, by path.
+// conversions returns the functions that convert objects of resources with several versions, by path.
 func (q *requests) conversions() map[string]webhook.Convert {
 	out := map[string]webhook.Convert{}
 	for _, r := range q.engine.op.Resources() {

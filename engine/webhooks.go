@@ -48,10 +48,10 @@ type Webhooks struct {
 func (q *requests) serveBy(hooked map[*dsl.Handler]*dsl.Resource, conversions map[string]webhook.Convert) (err error) {
 	e := q.engine
 	if e.op.Settings.AdmissionByOthers && q.set.CertDir == "" {
-		return errors.New("serving webhooks: want a certificate in files (--webhook-cert-dir): somebody else keeps admission, and tells the API server the CA")
+		return errors.New("serving webhooks: a certificate in files is required (--webhook-cert-dir): others keep admission, and tell the API server the CA")
 	}
 	if e.settings.Namespace == "" {
-		return errors.New("serving webhooks: want the namespace of the operator, for its certificate")
+		return errors.New("serving webhooks: the namespace of the operator is required for its certificate")
 	}
 	q.set.Address = cmp.Or(q.set.Address, webhook.DefaultAddress)
 	q.set.Service = cmp.Or(q.set.Service, e.op.WebhookService())
@@ -95,7 +95,7 @@ func (q *requests) newCertificate() *certificate.Keeper {
 	})
 }
 
-// review returns what answers for one handler.
+// review returns the function that answers for one handler.
 func (q *requests) review(spec *dsl.Resource, h *dsl.Handler) webhook.Review {
 	e := q.engine
 	around := admission.Surroundings{

@@ -31,7 +31,7 @@ const (
 	lookAgain = 10 * time.Minute
 )
 
-// state is what the Secret says.
+// state is the decoded content of the Secret.
 type state struct {
 	// current is served. Next is to be served when clients know its CA. They are nil if they are missing or damaged.
 	current, next *generation
@@ -51,7 +51,7 @@ func read(data map[string][]byte) state {
 	return s
 }
 
-// content is what a process takes from the Secret.
+// content is the part of the Secret that a process uses.
 type content struct {
 	current *generation
 	bundle  []byte
@@ -88,13 +88,13 @@ func (s *state) write(data map[string][]byte) map[string][]byte {
 	return out
 }
 
-// confirmed is what all clients know: a bundle, and since when.
+// confirmed is the bundle that all clients have, and since when.
 type confirmed struct {
 	bundle []byte
 	since  time.Time
 }
 
-// decision is what is to be done about a Secret.
+// decision says how a Secret is to change.
 type decision struct {
 	// data is the next content; nil if the content is right.
 	data map[string][]byte
@@ -104,8 +104,8 @@ type decision struct {
 	again time.Time
 }
 
-// decide returns the next content of a Secret. Served is what this process serves, if anything. It replaces what was deleted or
-// damaged in the Secret until clients know the next generation.
+// decide returns the next content of a Secret. Served is the content that this process serves; nil without any. It stands in for a
+// deleted or damaged certificate until clients know the next one.
 func decide(data map[string][]byte, served *content, hosts Hosts, clients confirmed, now time.Time) (decision, error) {
 	s := read(data)
 	step, err := s.advance(served, hosts, clients, now)
@@ -115,7 +115,7 @@ func decide(data map[string][]byte, served *content, hosts Hosts, clients confir
 	if len(s.previous) > 0 && !now.Before(s.until) {
 		s.previous, step = nil, cmp.Or(step, "an earlier CA is not trusted any more")
 	}
-	d := decision{data: s.write(data), step: cmp.Or(step, "what was changed is put back"), again: s.again(clients, now)}
+	d := decision{data: s.write(data), step: cmp.Or(step, "changes by others were reverted"), again: s.again(clients, now)}
 	if maps.EqualFunc(d.data, data, bytes.Equal) {
 		d.data = nil
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-// TestFilesAreReadAgain holds that a certificate which was replaced is served without a restart, and that the last one stays while the
-// files cannot be used, which is logged once.
+// TestFilesAreReadAgain holds that a replaced certificate is served without a restart. The last one stays while the files cannot be used,
+// which is logged once.
 func TestFilesAreReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, one, two := t.TempDir(), made(t), made(t)

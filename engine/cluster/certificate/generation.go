@@ -27,7 +27,7 @@ const (
 	skew = time.Hour
 )
 
-// Hosts are what a certificate is for.
+// Hosts are the names and addresses of a certificate.
 type Hosts struct {
 	// Names are DNS names; see [ServiceNames].
 	Names []string

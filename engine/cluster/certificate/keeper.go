@@ -3,7 +3,7 @@
 
 // Package certificate makes and renews the serving certificate of an operator's webhooks.
 //
-// All replicas read one Secret, and the leader writes it (keeper.go). The decision what to write is a function of the Secret and the
+// All replicas read one Secret, and the leader writes it (keeper.go). The decision about a write is a function of the Secret and the
 // time (decide.go). A renewal has three steps. The next certificate is made, and clients get its CA. A minute after the caller has
 // confirmed that they have it, the certificate is used. Ten minutes later the CA of the old certificate leaves the bundle. So
 // whatever the order in which replicas and API servers learn of a step, an API server trusts the certificate that it is shown.
@@ -51,7 +51,7 @@ type Settings struct {
 	Namespace, Name string
 	// Labels are those of a Secret that is created.
 	Labels map[string]string
-	// Hosts are what the certificate is for.
+	// Hosts are the names and addresses of the certificate.
 	Hosts Hosts
 	// Manager is the field manager of writes.
 	Manager string
@@ -63,9 +63,9 @@ type Settings struct {
 // Keeper keeps a certificate. Its methods may be called from any goroutine.
 type Keeper struct {
 	set Settings
-	// served is what the Secret said when it last had a certificate.
+	// served is the content of the Secret when it last had a certificate.
 	served atomic.Pointer[content]
-	// changes has an element after a change of served, wake after something that Lead must look at.
+	// changes has an element after a change of served, and wake if Lead must decide again.
 	changes, wake chan struct{}
 	watching      fault
 
@@ -145,7 +145,7 @@ func (k *Keeper) Follow(ctx context.Context) error {
 	return nil
 }
 
-// take takes what the Secret says. If it has no certificate, the last one stays.
+// take stores the certificate of the Secret. If there is none, the last one stays.
 func (k *Keeper) take(object any) {
 	defer signal(k.wake)
 	secret, is := object.(*unstructured.Unstructured)
@@ -277,7 +277,7 @@ type fault struct {
 	last metav1.StatusReason
 }
 
-// note takes the result of an attempt, and the same for people. While requests do not get through, that is logged once for all of them
+// note takes the error of an attempt, and the error as people see it. While requests do not get through, that is logged once for all of them
 // elsewhere.
 func (f *fault) note(err, shown error) {
 	f.mu.Lock()

@@ -63,7 +63,7 @@ type Keeper struct {
 	watching      sync.WaitGroup
 	cleaned       bool             // kinds that were never wanted have no leftovers
 	paces         map[string]*pace // of Run, by object
-	last          string           // what was logged, of Run
+	last          string           // the last logged error, of Run
 
 	mu     sync.Mutex
 	wanted []*wanted
@@ -72,7 +72,7 @@ type Keeper struct {
 	state  error
 }
 
-// pace is when an object may be corrected, and what the API server made of the last correction.
+// pace limits how often an object is corrected.
 type pace struct {
 	digest   string
 	wait     time.Duration
@@ -95,8 +95,8 @@ func New(set Settings) (*Keeper, error) {
 // another kind or stands there twice.
 func (k *Keeper) Set(objects []*unstructured.Unstructured) error { return k.replace(objects, false) }
 
-// SetPart is Set with a part of the list, if the caller does not know the rest yet. Nothing is deleted then: the rest may be what takes
-// the place of an object.
+// SetPart is Set with a part of the list, if the caller does not know the rest yet. Nothing is deleted then: the rest may replace
+// an object.
 func (k *Keeper) SetPart(objects []*unstructured.Unstructured) error { return k.replace(objects, true) }
 
 func (k *Keeper) replace(objects []*unstructured.Unstructured, part bool) error {
@@ -119,7 +119,7 @@ func (k *Keeper) replace(objects []*unstructured.Unstructured, part bool) error 
 	return nil
 }
 
-// Settled returns nil if all objects of the last Set are as wanted, and otherwise why they are not.
+// Settled returns an error while an object of the last Set is not as wanted.
 func (k *Keeper) Settled() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -180,7 +180,7 @@ func (k *Keeper) look(ctx context.Context) (retry time.Duration, err error) {
 		}
 		paces[w.id()] = p
 		wait, err := k.ensure(ctx, w, p)
-		keep = keep || err != nil && !notfound.Unserved(err) // a missing object may be what takes the place of an unwanted one
+		keep = keep || err != nil && !notfound.Unserved(err) // a missing object may replace an unwanted one
 		if errs = append(errs, err); wait > 0 && (retry == 0 || wait < retry) {
 			retry = wait
 		}
@@ -199,7 +199,7 @@ func (k *Keeper) look(ctx context.Context) (retry time.Duration, err error) {
 	return retry, err
 }
 
-// publish notes the result of a look, and logs it unless that was done.
+// publish stores the result of a look. It logs a new one.
 func (k *Keeper) publish(round int, err error) {
 	k.mu.Lock()
 	changed := round == k.round && fmt.Sprint(err) != fmt.Sprint(k.state)

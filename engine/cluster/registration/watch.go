@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// place is what a watch shows: the objects of a resource with the keeper's labels, or one object by its name.
+// place is the scope of a watch: the objects of a resource with the keeper's labels, or one object by its name.
 type place struct {
 	gvr  schema.GroupVersionResource
 	name string
@@ -77,7 +77,7 @@ func (w *watch) note(err error) {
 	w.err = err
 }
 
-// failure returns why the cache has not all objects yet; nil if it has. A later failure of the watch is retried, and what the cache has
+// failure returns an error until the cache has all objects. Later failures of the watch are retried, and the content of the cache
 // still counts.
 func (w *watch) failure() error {
 	if w.informer.HasSynced() {

@@ -145,7 +145,7 @@ func (l *lane) read(ctx context.Context, w http.ResponseWriter, r *http.Request)
 	return body.Bytes(), nil
 }
 
-// shortened is a text for an error that quotes it.
+// shortened quotes the beginning of a text for an error.
 func shortened(text string) string {
 	if len(text) > longestPath {
 		return fmt.Sprintf("%q…", text[:longestPath])

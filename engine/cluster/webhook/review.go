@@ -66,7 +66,7 @@ func denial(uid types.UID, text string) answer {
 	}})
 }
 
-// decode reads a body of a type. The type is that which was read. Names of fields are compared as the API server does, in the
+// decode reads a body and checks the type that it has: function is returns it after the read. Names of fields are compared as the API server does, in the
 // case in which they are written.
 func decode(body []byte, into any, is func() metav1.TypeMeta, want metav1.TypeMeta) error {
 	if err := json.UnmarshalCaseSensitivePreserveInts(body, into); err != nil {

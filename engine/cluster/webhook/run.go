@@ -48,7 +48,7 @@ func (s *Server) guarded(ctx context.Context, to *route, j job) (a answer) {
 	return j.panicked(id)
 }
 
-// ended returns the error for a request whose context has ended. While it waited, that is waiting.
+// ended returns the error for a request whose context has ended. It is waiting if the time ended before its turn came.
 func ended(ctx context.Context, waiting *refusal) error {
 	cause, is := errors.AsType[*refusal](context.Cause(ctx))
 	switch {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// lane is what the requests of one kind share. Reviews and conversions have one each: a review that reads objects may need
+// lane has the limits that the requests of one kind share. Reviews and conversions have one each: a review that reads objects may need
 // a conversion, and would wait for itself.
 type lane struct {
 	gate *gate
@@ -28,7 +28,7 @@ func newLane(set Options, bytes int64, patience time.Duration) *lane {
 	return &lane{gate: newGate(set.AtOnce, set.Waiting), reading: make(chan struct{}, set.AtOnce), bytes: bytes, patience: patience}
 }
 
-// route is a path and what answers there.
+// route is a path with the function that answers there.
 type route struct {
 	path    string
 	lane    *lane
@@ -38,10 +38,10 @@ type route struct {
 
 // job is a decoded review.
 type job struct {
-	// namespace is whose turn it takes.
+	// namespace is the queue in which it waits for its turn.
 	namespace string
 	uid       types.UID
-	// about is for the log.
+	// about has keys and values for the log.
 	about []any
 	// run calls the function and returns what to answer.
 	run func(ctx context.Context) answer

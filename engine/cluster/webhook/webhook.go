@@ -84,7 +84,7 @@ const (
 	headerBytes = 32 << 10
 )
 
-// Options say what a server answers and where.
+// Options configure a server.
 type Options struct {
 	// Address is where the server listens. Defaults to [DefaultAddress].
 	Address string

@@ -28,7 +28,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/progress"
 )
 
-// Surroundings are what a handler can read besides the request.
+// Surroundings are the inputs of a handler besides the request.
 type Surroundings struct {
 	// Prefix begins the operator's marks on objects.
 	Prefix string
@@ -117,7 +117,7 @@ func decoded(raw runtime.RawExtension) (*unstructured.Unstructured, error) {
 	return out, utiljson.Unmarshal(raw.Raw, &out.Object) // whole numbers stay whole
 }
 
-// variableOf returns the request as expressions see it, which is what admission policies see.
+// variableOf returns the request as expressions and admission policies see it.
 func variableOf(r *admissionv1.AdmissionRequest) (any, error) {
 	bare := *r
 	bare.UID, bare.Object, bare.OldObject = "", runtime.RawExtension{}, runtime.RawExtension{}
@@ -161,7 +161,7 @@ func judged(h *dsl.Handler, r *dsl.AdmissionRequest, err error) *admissionv1.Adm
 	return &admissionv1.AdmissionResponse{Result: &says, Warnings: r.Warnings}
 }
 
-// denial returns what the client is told about an error. An undecided handler answers as the API server does for a policy whose
+// denial returns the status that the client gets for an error. An undecided handler answers as the API server does for a policy whose
 // expression fails: clients must not see who evaluates a rule. For a policy that changes objects that is code 403, with reason Invalid.
 func denial(h *dsl.Handler, err error) metav1.Status {
 	out := dsl.Denial(err)
