@@ -19,7 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// subject is what admission is asked about.
+// subject is the write that admission decides about.
 type subject struct {
 	kind      schema.GroupVersionKind
 	operation admission.Operation
@@ -52,7 +52,7 @@ func (t *table) inVersion(o *unstructured.Unstructured, version string) *unstruc
 	return t.viewIn(version).converted(o.DeepCopy())
 }
 
-// callOf returns what policies are told of a request.
+// callOf returns a request as policies see it.
 func (s *Server) callOf(t *table, r Request, about subject) *policy.Call {
 	out := &policy.Call{
 		Version:     policy.Version{Resource: r.Resource, Kind: about.kind, Object: fieldsOrNil(about.next), Old: fieldsOrNil(about.old)},
@@ -144,7 +144,7 @@ func infoOf(u rbac.User) user.Info {
 	return &user.DefaultInfo{Name: u.Name, UID: u.UID, Groups: u.Groups, Extra: u.Extra}
 }
 
-// roles answer what expressions ask about rights. Without a policy, everybody has all.
+// roles answer the questions of expressions about rights. Without a policy, everybody has all.
 type roles struct{ policy *rbac.Policy }
 
 // Authorize returns what the roles say of a request.

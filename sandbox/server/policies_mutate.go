@@ -23,7 +23,7 @@ type invocation struct {
 	param   string
 }
 
-// round is what mutating policies have done to the object of a request. Some of them see it again if others may have changed it since.
+// round records the changes of mutating policies to the object of a request. Some of them see it again if others may have changed it since.
 type round struct {
 	// again: it is the second one. A policy is in it if it was in the first one.
 	again   bool
@@ -68,7 +68,7 @@ func (s *Server) reshape(t *table, r Request, old, next *unstructured.Unstructur
 	return w.next, w.failures.Refusal(w.call())
 }
 
-// work is what a policy is to do.
+// work is a policy that is to run, with a binding and a parameter.
 type work struct {
 	policy  *policy.Mutating
 	binding *policy.Binding
@@ -96,7 +96,7 @@ type reshaping struct {
 	failures  policy.Failures
 }
 
-// subject is what the policies see. An object whose name the server makes has no name yet.
+// subject returns the write as the policies see it. An object whose name the server makes has no name yet.
 func (w *reshaping) subject() subject {
 	next := w.next
 	if w.old == nil && w.request.prefix != "" {

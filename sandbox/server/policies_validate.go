@@ -23,7 +23,7 @@ func (s *Server) validates(t *table, r Request) bool {
 	return seenByPolicies(t, r) && len(s.admitted().validating) > 0
 }
 
-// validated returns why validating policies deny a request, or nil. It warns the client as their bindings say.
+// validated returns the error of validating policies that deny a request, or nil. It warns the client as their bindings say.
 func (s *Server) validated(t *table, r Request, about subject) error {
 	if !s.validates(t, r) {
 		return nil

@@ -29,7 +29,7 @@ type Call struct {
 	Space *corev1.Namespace
 	// Labels are those of the namespace for selectors, also of a namespace that is written itself.
 	Labels map[string]string
-	// Authorizer answers what expressions ask about rights.
+	// Authorizer answers the questions of expressions about rights.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Equivalent are the other versions of the resource.
 	Equivalent []Version
@@ -70,7 +70,7 @@ func (c *Call) versioned(in Version) *admission.VersionedAttributes {
 	return out
 }
 
-// bindings returns what expressions can use beside the objects.
+// bindings returns the variables of expressions beside the objects.
 func (c *Call) bindings(param runtime.Object) plugincel.OptionalVariableBindings {
 	return plugincel.OptionalVariableBindings{VersionedParams: param, Authorizer: c.Authorizer}
 }

@@ -264,7 +264,7 @@ func (c *checking) mutation(at *field.Path, m admissionv1.Mutation) {
 	}
 }
 
-// qualified returns what is wrong with a name that may have a domain.
+// qualified returns the faults of a name that may have a domain.
 func qualified(at *field.Path, name string) (out field.ErrorList) {
 	for _, why := range utilvalidation.IsQualifiedName(name) {
 		out = append(out, field.Invalid(at, name, why))

@@ -16,7 +16,7 @@ import (
 	ruling "k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
 )
 
-// Match is an answer to whether a policy sees a call.
+// Match says whether a policy sees a call.
 type Match struct {
 	Matches bool
 	// Version is the one in which the policy sees the objects.

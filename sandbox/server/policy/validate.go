@@ -21,7 +21,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// Verdict is what policies say of a call.
+// Verdict collects the results of policies for a call.
 type Verdict struct {
 	// Denials are in the order of the policies.
 	Denials []Denial
@@ -33,7 +33,7 @@ type Verdict struct {
 	Annotations map[string][]string
 }
 
-// Denial is why a policy denies a call.
+// Denial is the reason of a policy to deny a call.
 type Denial struct {
 	policy, binding string
 	reason          metav1.StatusReason
