@@ -5,12 +5,16 @@ package dsl
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	registrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // checkAdmissions reports faults of the admission handlers.
@@ -33,6 +37,7 @@ func (r *Resource) checkAdmissions(c check) {
 		h.checkOptions(of)
 		h.Admission.check(of)
 		r.checkSelected(of, h)
+		r.checkServed(of, h.Admission)
 	}
 }
 
@@ -53,6 +58,30 @@ func (r *Resource) checkSelected(c check, h *Handler) {
 		if slices.Contains(ofOtherKinds, name) {
 			c.fault(fmt.Sprintf("subresources[%d]", i), fault, "for "+name)
 		}
+	}
+}
+
+// checkServed reports requests that nobody can send, because the resource's CRD does not serve them. The handler would silently decide
+// about nothing.
+func (r *Resource) checkServed(c check, a *Admission) {
+	list, found, _ := unstructured.NestedFieldNoCopy(r.CRD, "spec", "versions")
+	versions, isList := list.([]any)
+	if !found || !isList {
+		return
+	}
+	served := map[string]any{}
+	for _, version := range versions {
+		of, _ := version.(map[string]any)
+		subresources, _, _ := unstructured.NestedMap(of, "subresources")
+		maps.Copy(served, subresources)
+	}
+	for i, name := range a.Subresources {
+		if _, known := served[name]; !known && name != "*" {
+			c.fault(fmt.Sprintf("subresources[%d]", i), "%s have no subresource %q (%s)", r.Name.Resource, name, words.Hint(name, slices.Sorted(maps.Keys(served))))
+		}
+	}
+	if i := slices.Index(a.Operations, admissionv1.Connect); i >= 0 {
+		c.fault(fmt.Sprintf("operations[%d]", i), "nobody connects to %s: their CRD has no such subresource", r.Name.Resource)
 	}
 }
 

@@ -114,6 +114,8 @@ func TestFaultsOfRulesHavePlacesAndCures(t *testing.T) {
 		{"the status", "  mutate: [{id: a, set: {status: {a: 1}}}]", "x.yaml:9:26: resources[0].mutate[0].set.status: is not stored with the object, so a rule about requests cannot set it"},
 		{"an id twice", "  validate: [{id: a, rule: 'true'}, {id: A, rule: 'true'}]", "x.yaml:9:42: resources[0].validate[1].id: the id is used twice (first at x.yaml:9:19)"},
 		{"a change of what is deleted", "  mutate: [{id: a, operations: [delete], set: {spec: {size: 1}}}]", "x.yaml:9:33: resources[0].mutate[0].operations[0]: a deletion stores no object that could be changed"},
+		{"a subresource that the kind lacks", "  validate: [{id: a, rule: 'true', subresources: [stats]}]", `x.yaml:9:51: resources[0].validate[0].subresources[0]: foos have no subresource "stats" (did you mean "status"?)`},
+		{"connecting to a custom resource", "  validate: [{id: a, rule: 'true', operations: [connect]}]", `x.yaml:9:49: resources[0].validate[0].operations[0]: nobody connects to foos: their CRD has no such subresource`},
 		{"an action of a change", "  mutate: [{id: a, action: warn, set: {spec: {size: 1}}}]", `x.yaml:9:20: resources[0].mutate[0].action: unknown field (want one of call, set, id, operations, subresources, when, labels, annotations, params, failurePolicy, enforce, timeout)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
