@@ -14,6 +14,7 @@ image=${1:-handwerk:dev}
 operator=roadworks
 system=road-system
 mine=road
+object=sites.road.example.com/example # by its full name: other groups may have sites, too
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -57,12 +58,12 @@ kubectl rollout status -n "$system" "deployment/handwerk-$operator" --timeout=2m
 step "Make an object: its children come"
 kubectl create namespace "$mine"
 kubectl apply -n "$mine" -f "$operator/example.yaml"
-kubectl wait -n "$mine" site/example --for=condition=Ready --timeout=2m
+kubectl wait -n "$mine" "$object" --for=condition=Ready --timeout=2m
 child=$(field "$mine" deployment/example '{.metadata.uid}')
 
 step "Change the object: its children follow"
-kubectl patch -n "$mine" site example --type=merge -p '{"spec":{"replicas":3}}'
-await "$mine" site/example '{.status.readyReplicas}=3'
+kubectl patch -n "$mine" "$object" --type=merge -p '{"spec":{"replicas":3}}'
+await "$mine" "$object" '{.status.readyReplicas}=3'
 
 step "Upgrade the operator: the process is replaced, and the children stay"
 before=$(field "$system" "deployment/handwerk-$operator" '{.spec.template.spec.volumes[0].configMap.name}')
@@ -78,18 +79,18 @@ kubectl rollout status -n "$system" "deployment/handwerk-$operator" --timeout=2m
 after=$(field "$system" "deployment/handwerk-$operator" '{.spec.template.spec.volumes[0].configMap.name}')
 [ "$before" != "$after" ] || fail "another configuration is in the same ConfigMap $before"
 await "$mine" deployment/example '{.spec.revisionHistoryLimit}=3'
-await "$mine" site/example "{.metadata.finalizers[0]}=$operator.handwerk.dev/finalizer"
+await "$mine" "$object" "{.metadata.finalizers[0]}=$operator.handwerk.dev/finalizer"
 [ "$child" = "$(field "$mine" deployment/example '{.metadata.uid}')" ] || fail "the child was recreated"
-kubectl wait -n "$mine" site/example --for=condition=Ready --timeout=2m
+kubectl wait -n "$mine" "$object" --for=condition=Ready --timeout=2m
 
 step "Uninstall it: first its marks on what stays"
 operator cleanup --config "$operator" --namespace "$system" --stop --yes
 without "$operator.handwerk.dev" "these marks are left"
-[ -z "$(field "$mine" site/example '{.status.conditions[*].type}')" ] || fail "conditions are left"
+[ -z "$(field "$mine" "$object" '{.status.conditions[*].type}')" ] || fail "conditions are left"
 [ "$child" = "$(field "$mine" deployment/example '{.metadata.uid}')" ] || fail "the child went with the operator"
 
 step "Then the rest"
-kubectl delete -n "$mine" site --all
+kubectl delete -n "$mine" "${object%/*}" --all
 kubectl wait -n "$mine" deployment/example --for=delete --timeout=2m
 kubectl delete -k deploy --ignore-not-found
 kubectl wait -n "$system" pods,replicasets --all --for=delete --timeout=2m

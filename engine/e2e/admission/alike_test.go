@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 	"github.com/handwerk-dev/handwerk/handlers"
 	"github.com/handwerk-dev/handwerk/sandbox"
 )
@@ -136,7 +137,7 @@ func TestAnAnswerIsTheSameFromPolicyAndWebhook(t *testing.T) {
 			}
 			g := newAlike(t, to, namespace)
 			var wrong []string
-			_ = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+			_ = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, cluster.Patience, true, func(context.Context) (bool, error) {
 				wrong = g.differences(t)
 				return len(wrong) == 0, nil
 			})

@@ -98,9 +98,15 @@ func (f *fort) observe(t *testing.T, o observation) {
 	if o.before != "" {
 		plane.Apply(t, f.space, o.before)
 	}
+	got := ""
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("the last answer:", got)
+		}
+	})
 	await(t, fmt.Sprintf("the answer has %q, and the audit log %q", o.want, o.audit), func() bool {
 		mark := plane.Mark(t)
-		got := f.send(t, o.attempt, o.params)
+		got = f.send(t, o.attempt, o.params)
 		return strings.Contains(got, o.want) && (o.audit == "" || strings.Contains(f.audited(t, mark), o.audit))
 	})
 }

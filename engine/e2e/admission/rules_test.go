@@ -29,6 +29,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/cluster/crd"
 	"github.com/handwerk-dev/handwerk/engine/cluster/policy"
+	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 	"github.com/handwerk-dev/handwerk/handlers"
 	"github.com/handwerk-dev/handwerk/sandbox"
 )
@@ -151,7 +152,7 @@ func (g *guard) awaitRules(t *testing.T, resource string) {
 // await polls, because a real API server begins to enforce policies and webhooks a moment after they are written.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return holds(), nil })
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, cluster.Patience, true, func(context.Context) (bool, error) { return holds(), nil })
 	if err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}

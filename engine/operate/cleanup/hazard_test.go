@@ -366,7 +366,6 @@ func TestAnotherNamespaceThanTheOperators(t *testing.T) {
 // and that those of other operators are not shown.
 func TestPoliciesOfAnotherNamespaceThanTheOperators(t *testing.T) {
 	scene(t, cleanup.Settings{}, nil, func(c *kit.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
-		c.Serve(kit.Resource{Name: "validatingadmissionpolicybindings.v1.admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding", ClusterScoped: true})
 		for i, label := range []string{"op.system", "op.default", "op.default", "op.v2.elsewhere", "other.default"} {
 			c.Create(fmt.Sprintf(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: rule-%d,
 				labels: {handwerk.dev/admission-of: %s}}, spec: {policyName: rule, validationActions: [Deny]}}`, i, label))
