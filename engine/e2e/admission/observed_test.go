@@ -53,8 +53,8 @@ var observations = []observation{
 	{attempt: attempt{"another Pod is looked for", "POST", "CORE/pods/other/exec?command=sh", "", "", `pods \"other\" not found`}},
 	{attempt: attempt{"logs are read, not connected to", "GET", "CORE/pods/stored/log", "", "", `pods \"stored\" not found`}},
 	{attempt: attempt{"a rule that audits admits, and the log has its message", "POST", "CORE/configmaps", asYAML, `{apiVersion: v1, kind: ConfigMap, metadata: {name: note}, data: {note: x}}`, `"note":"x"`}, params: "dryRun=All", audit: "a note of"},
-	{attempt: attempt{"a dry run is evaluated as such", "POST", "CORE/configmaps", asYAML, `{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}, data: {dry: x}}`, `"dry":"x"`}, params: "dryRun=All"},
-	{attempt: attempt{"the same without a dry run is refused", "POST", "CORE/configmaps", asYAML, `{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}, data: {dry: x}}`, "only as a dry run"}},
+	{attempt: attempt{"a dry run is evaluated as such", "POST", "CORE/configmaps", asYAML, `{apiVersion: v1, kind: ConfigMap, metadata: {generateName: dry-}, data: {dry: x}}`, `"dry":"x"`}, params: "dryRun=All"},
+	{attempt: attempt{"the same without a dry run is refused", "POST", "CORE/configmaps", asYAML, `{apiVersion: v1, kind: ConfigMap, metadata: {generateName: dry-}, data: {dry: x}}`, "only as a dry run"}},
 }
 
 const twoPorts = `{apiVersion: v1, kind: Service, metadata: {name: two}, spec: {ports: [{name: a, port: 1}, {name: b, port: 2}]}}`
