@@ -12,6 +12,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cluster/certificate"
 	"github.com/handwerk-dev/handwerk/engine/cluster/policy"
@@ -119,9 +122,19 @@ func (q *requests) newKeeper() (*registration.Keeper, error) {
 	e := q.engine
 	names := policy.Labels(e.op, e.settings.Namespace)
 	return registration.New(registration.Settings{
-		Client: e.clients.Dynamic, Manager: e.op.Name + "-webhooks", Allowed: e.catalog.Allowed, Log: e.log,
+		Client: e.clients.Dynamic, Manager: e.op.Name + "-webhooks", Rules: q.rights, Log: e.log,
 		Labels: map[string]string{policy.OperatorLabel: names[0]}, Earlier: map[string][]string{policy.OperatorLabel: names[1:]},
 	})
+}
+
+// rights returns the rights of the account. An API server whose rights are not those of RBAC may leave some out.
+func (q *requests) rights(ctx context.Context) ([]authorizationv1.ResourceRule, error) {
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceDefault}}
+	answer, err := q.engine.clients.Kubernetes.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Status.ResourceRules, nil
 }
 
 // forget deletes the objects of admission of earlier versions. Rules that are gone would go on to refuse requests, and

@@ -34,6 +34,8 @@ func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	switch r.Resource.GroupResource() {
 	case reviews():
 		return s.review(r)
+	case rulesReviews():
+		return entitle(r)
 	case introductions():
 		return introduce(r)
 	case componentStatuses():

@@ -87,7 +87,7 @@ func (r Request) Writes() bool {
 		return false
 	}
 	asked := r.Resource.GroupResource()
-	return asked != reviews() && asked != introductions()
+	return asked != reviews() && asked != rulesReviews() && asked != introductions()
 }
 
 // applies reports whether the request is a server-side apply.

@@ -148,7 +148,9 @@ func (k *Keeper) prune(ctx context.Context, all []*wanted) (errs []error) {
 	if k.cleaned {
 		return errs
 	}
-	for _, gvr := range k.neverWanted() {
+	never, err := k.neverWanted(ctx)
+	errs = append(errs, err)
+	for _, gvr := range never {
 		list, err := k.leftovers(ctx, gvr)
 		errs = append(errs, err)
 		remove(gvr, list)
@@ -157,25 +159,40 @@ func (k *Keeper) prune(ctx context.Context, all []*wanted) (errs []error) {
 	return errs
 }
 
-// neverWanted returns the resources that this process has not wanted, and an earlier one may have.
-func (k *Keeper) neverWanted() (out []schema.GroupVersionResource) {
+// neverWanted returns the resources that this process has not wanted, and an earlier one may have. It leaves out those that the account
+// may not list: an operator that never wanted them needs no right to them.
+func (k *Keeper) neverWanted(ctx context.Context) (out []schema.GroupVersionResource, err error) {
+	rules := []authorizationv1.ResourceRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}
+	if k.set.Rules != nil {
+		if rules, err = k.set.Rules(ctx); apierrors.IsForbidden(err) {
+			return nil, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("asking for the rights of the account: %w", err)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		for _, version := range slices.Sorted(maps.Keys(kinds[name].versions)) {
 			gvr := schema.GroupVersionResource{Group: kinds[name].group, Version: version, Resource: kinds[name].resource}
-			if name != crdKind && k.watches[place{gvr: gvr}] == nil {
+			if name != crdKind && k.watches[place{gvr: gvr}] == nil && mayList(rules, gvr) {
 				out = append(out, gvr)
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
-// leftovers lists objects of a resource that is not watched. Without the right to list them, or on a server without the resource, it
-// returns none: an operator that never wanted them needs neither.
-func (k *Keeper) leftovers(ctx context.Context, gvr schema.GroupVersionResource) (out []*unstructured.Unstructured, err error) {
-	if may, err := k.mayList(ctx, gvr); err != nil || !may {
-		return nil, err
+// mayList reports whether rules include the right to list all objects of a resource.
+func mayList(rules []authorizationv1.ResourceRule, gvr schema.GroupVersionResource) bool {
+	has := func(list []string, word string) bool {
+		return slices.Contains(list, word) || slices.Contains(list, "*")
 	}
+	return slices.ContainsFunc(rules, func(r authorizationv1.ResourceRule) bool {
+		return len(r.ResourceNames) == 0 && has(r.Verbs, "list") && has(r.APIGroups, gvr.Group) && has(r.Resources, gvr.Resource)
+	})
+}
+
+// leftovers lists objects of a resource that is not watched. A server without the resource has none.
+func (k *Keeper) leftovers(ctx context.Context, gvr schema.GroupVersionResource) (out []*unstructured.Unstructured, err error) {
 	list, err := k.set.Client.Resource(gvr).List(ctx, metav1.ListOptions{LabelSelector: k.selector()})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -187,21 +204,6 @@ func (k *Keeper) leftovers(ctx context.Context, gvr schema.GroupVersionResource)
 		out = append(out, &list.Items[i])
 	}
 	return out, nil
-}
-
-// mayList reports whether the account may list objects of a resource. An account that may not ask counts as one that may not list.
-func (k *Keeper) mayList(ctx context.Context, gvr schema.GroupVersionResource) (bool, error) {
-	if k.set.Allowed == nil {
-		return true, nil
-	}
-	may, err := k.set.Allowed(ctx, authorizationv1.ResourceAttributes{Verb: "list", Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource})
-	if apierrors.IsForbidden(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reviewing access to %s: %w", gvr.GroupResource(), err)
-	}
-	return may, nil
 }
 
 // remove deletes an object as it was seen.

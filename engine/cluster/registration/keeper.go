@@ -49,10 +49,10 @@ type Settings struct {
 	// Earlier are values that one of the labels had in earlier versions: objects with them are not wanted, unless they have the present one
 	// again. Optional.
 	Earlier map[string][]string
-	// Allowed asks the API server whether the account may do something. Objects of kinds that were never wanted are looked for only if
+	// Rules asks the API server what the account may do. Objects of kinds that were never wanted are looked for only if
 	// it may list them. Nil means that it may.
-	Allowed func(context.Context, authorizationv1.ResourceAttributes) (bool, error)
-	Log     logr.Logger
+	Rules func(context.Context) ([]authorizationv1.ResourceRule, error)
+	Log   logr.Logger
 }
 
 // Keeper keeps objects. Its methods may be called from any goroutine, Run once.

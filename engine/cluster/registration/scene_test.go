@@ -59,9 +59,13 @@ func beginOn(t *testing.T, admin *server.Client) *scene {
 	var err error
 	s.Keeper, err = New(Settings{
 		Client: client(t, admin.Through(s.request, nil)), Manager: "op-webhooks", Labels: map[string]string{"app.kubernetes.io/managed-by": "op"},
-		Allowed: func(context.Context, authorizationv1.ResourceAttributes) (may bool, err error) {
-			s.locked(func() { may = !s.mayNot })
-			return may, nil
+		Rules: func(context.Context) (out []authorizationv1.ResourceRule, err error) {
+			s.locked(func() {
+				if !s.mayNot {
+					out = []authorizationv1.ResourceRule{{Verbs: []string{"get", "list"}, APIGroups: []string{group}, Resources: []string{"*"}}}
+				}
+			})
+			return out, nil
 		},
 		Log: funcr.New(func(_, line string) { s.locked(func() { s.lines = append(s.lines, line) }) }, funcr.Options{}),
 	})
