@@ -80,6 +80,17 @@ func (s *Stage) Wrote(want ...string) {
 	compare(s.t, "writes", want, got)
 }
 
+// WroteInAnyOrder is Wrote for writes that do not wait for each other.
+func (s *Stage) WroteInAnyOrder(want ...string) {
+	s.t.Helper()
+	s.Settle()
+	var got []string
+	for _, w := range s.Writes() {
+		got = append(got, w.String())
+	}
+	compare(s.t, "writes, sorted", slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got)))
+}
+
 func compare(t testing.TB, what string, want, got []string) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
