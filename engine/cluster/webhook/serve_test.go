@@ -252,7 +252,9 @@ func TestAFunctionThatGivesUpDeniesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		to.lane.gate.mu.Lock()
 		to.lane.gate.take("shop")
+		to.lane.gate.mu.Unlock()
 		if a, err := s.run(ctx, to, j); err == nil {
 			t.Fatalf("the answer is %s", a.result)
 		}
