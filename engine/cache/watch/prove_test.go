@@ -66,8 +66,9 @@ func TestAWatchThatWasCutIsFollowedByAQuestion(t *testing.T) {
 				advance(time.Minute)
 				tt.see(s)
 				advance(relistMost)
-				if got := s.asked(); got != tt.asked {
-					t.Errorf("asked for the newest version %d times, want %d", got, tt.asked)
+				most := tt.asked + int(tt.epoch) // an alarm ends the watch, which may be asked about once more before the source lists
+				if got := s.asked(); got < tt.asked || got > most {
+					t.Errorf("asked for the newest version %d times, want %d to %d", got, tt.asked, most)
 				}
 				if lists, _, open := s.counts(); lists != tt.lists || open != 1 || h.Epoch() != tt.epoch {
 					t.Errorf("%d listings, %d open watches, epoch %d; want %d, 1 and %d", lists, open, h.Epoch(), tt.lists, tt.epoch)
