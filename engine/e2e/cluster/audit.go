@@ -18,7 +18,7 @@ import (
 )
 
 // uncounted are resources whose writes do not count as work: Events, the lock, and reviews.
-var uncounted = [...]string{"events", "leases", "selfsubjectaccessreviews", "selfsubjectreviews"}
+var uncounted = [...]string{"events", "leases", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
 
 // Write is a write request that the API server answered.
 type Write struct {
