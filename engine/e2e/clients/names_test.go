@@ -18,6 +18,7 @@ type rewrite struct {
 var rewrites = []rewrite{
 	// A kubectl that has seen enough sometimes ends its watch in the middle of an event.
 	{regexp.MustCompile(`(?m)^[IWE]\d{4} .*reflector\.go:\d+\] "Warning: watch ended with error".*context canceled.*\n`), ""},
+	{regexp.MustCompile(`(?m)^[IWE]\d{4} .*request\.go:\d+\] "Unexpected error when reading response body".*Client\.Timeout.*\n`), ""}, // of a busy machine; kubectl goes on
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "<uid>"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "<time>"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.0-9]* [-+]\d{4}( \w+)?`), "<time>"},
