@@ -22,13 +22,13 @@ const (
 	certificates = "/etc/handwerk-webhook"
 )
 
-// Space is the namespace, without quotes.
-func (b *bundle) Space() string { return b.flags.namespace }
+// PlainNamespace is the namespace without quotes, for names in DNS.
+func (b *bundle) PlainNamespace() string { return b.flags.namespace }
 
 // webhookService is the name of the Service of webhooks.
 func (b *bundle) webhookService() string { return b.Name + "-webhook" }
 
-// leaveAdmission has the operator leave the objects of admission to those who apply the bundle. It returns the arguments for it.
+// leaveAdmission makes the operator leave the objects of admission alone, and returns the arguments for that.
 func (b *bundle) leaveAdmission() []string {
 	b.op.Settings.AdmissionByOthers = true
 	args := []string{"--" + keepFlag + "=false"}
@@ -38,11 +38,11 @@ func (b *bundle) leaveAdmission() []string {
 	return args
 }
 
-// admission returns the policies and the webhook configurations. There are none if the operator only converts versions.
+// admission returns the policies and the webhook configurations. An operator that only converts versions has none.
 func (b *bundle) admission() ([]file, error) {
 	hooks := policy.Webhooks(b.op, b.flags.namespace, policy.Client{Namespace: b.flags.namespace, Service: b.webhookService()})
 	for _, o := range hooks {
-		o.SetAnnotations(b.injection())
+		b.inject(o)
 	}
 	all := slices.Concat(policy.Objects(b.op, b.flags.namespace), hooks)
 	switch {
@@ -60,12 +60,17 @@ func (b *bundle) admission() ([]file, error) {
 	return []file{{"admission.yaml", text.String()}}, err
 }
 
-// injection returns the annotation by which cert-manager fills in the CA of webhooks.
-func (b *bundle) injection() map[string]string {
-	return map[string]string{injected: b.flags.namespace + "/" + b.webhookService()}
+// inject adds the annotation by which cert-manager fills in the CA of webhooks.
+func (b *bundle) inject(o *unstructured.Unstructured) {
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[injected] = b.flags.namespace + "/" + b.webhookService()
+	o.SetAnnotations(annotations)
 }
 
-// crds returns the CRDs of the operator. Those that the operator converts name its Service.
+// crds returns the CRDs of the operator. A CRD with a conversion names the Service of webhooks.
 func (b *bundle) crds() (out []map[string]any, err error) {
 	path := []string{"spec", "conversion", "webhook", "clientConfig", "service"}
 	for _, tree := range crdsOf(b.op) {
@@ -85,7 +90,7 @@ func (b *bundle) crds() (out []map[string]any, err error) {
 			return nil, err
 		}
 		if b.Certificates {
-			crd.SetAnnotations(b.injection())
+			b.inject(crd)
 		}
 		out = append(out, crd.Object)
 	}

@@ -163,3 +163,14 @@ func checkCertificate(t *testing.T, all map[string]map[string]any, service strin
 		t.Errorf("the Pods have the volumes %v, and the certificate is in the Secret %q", volumes, secret)
 	}
 }
+
+// TestInjectionKeepsAnnotations holds that a CRD with annotations of its own does not lose them to that of cert-manager.
+func TestInjectionKeepsAnnotations(t *testing.T) {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetAnnotations(map[string]string{"theirs": "x"})
+	(&bundle{Name: "handwerk-a", flags: &bundleFlags{namespace: "shop"}}).inject(o)
+	want := map[string]string{"theirs": "x", "cert-manager.io/inject-ca-from": "shop/handwerk-a-webhook"}
+	if diff := cmp.Diff(want, o.GetAnnotations()); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
