@@ -36,7 +36,7 @@ type Functions struct {
 // call is a function that would be called for an object, which is empty for the operator as a whole.
 type call struct{ function, object string }
 
-// NewFunctions returns functions of which only the allowed ones, by their names, are called.
+// NewFunctions returns the functions of a plan. A plan calls only functions with an allowed name.
 func NewFunctions(allowed []string) *Functions {
 	return &Functions{allowed: allowed, calls: map[call]bool{}}
 }

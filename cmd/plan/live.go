@@ -40,7 +40,7 @@ type Cluster struct {
 	Config *rest.Config
 	// Lookup looks up resources. Nil means that their scope is guessed.
 	Lookup rbac.Lookup
-	// Namespaces are those that the operator may be deployed in, the most likely one first.
+	// Namespaces may have the operator, the most likely one first.
 	Namespaces []string
 }
 
@@ -76,7 +76,7 @@ func (c Cluster) Read(ctx context.Context, operators ...*dsl.Operator) (out Obje
 	return out, nil
 }
 
-// target is what is read in one go: the objects of a resource, in a namespace or in all, or one of them.
+// target names the objects of one request: those of a resource in all namespaces or in one, or a single object.
 type target struct {
 	schema.GroupResource
 	namespace, name string

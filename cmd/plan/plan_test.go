@@ -117,7 +117,7 @@ func populated(t *testing.T, op *dsl.Operator, objects []*unstructured.Unstructu
 	return cluster.objects(t)
 }
 
-// objects returns all objects of a twin but those of the server itself.
+// objects returns all objects of a twin, without the objects of the server itself.
 func (t *twin) objects(test *testing.T) (out []*unstructured.Unstructured) {
 	test.Helper()
 	for _, served := range t.server.All() {
@@ -199,7 +199,7 @@ func change(t *testing.T, changed string, job Job) (report *Report) {
 	return report
 }
 
-// golden compares a text with that of a file.
+// golden compares a text with a file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
