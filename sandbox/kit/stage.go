@@ -73,22 +73,22 @@ func (s *Stage) CalledInAnyOrder(want ...string) {
 func (s *Stage) Wrote(want ...string) {
 	s.t.Helper()
 	s.Settle()
-	var got []string
-	for _, w := range s.Writes() {
-		got = append(got, w.String())
-	}
-	compare(s.t, "writes", want, got)
+	compare(s.t, "writes", want, s.wrote())
 }
 
 // WroteInAnyOrder is Wrote for writes that do not wait for each other.
 func (s *Stage) WroteInAnyOrder(want ...string) {
 	s.t.Helper()
 	s.Settle()
-	var got []string
+	compare(s.t, "writes, sorted", slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(s.wrote())))
+}
+
+// wrote returns the writes since the last call as texts.
+func (s *Stage) wrote() (out []string) {
 	for _, w := range s.Writes() {
-		got = append(got, w.String())
+		out = append(out, w.String())
 	}
-	compare(s.t, "writes, sorted", slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got)))
+	return out
 }
 
 func compare(t testing.TB, what string, want, got []string) {

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/sandbox/server/webhook"
 )
 
 // network leads the server's calls to webhooks. Listeners in the process have ports that no machine has. A Service of type
@@ -43,7 +45,7 @@ func (s *Server) Listen(context.Context, string, string) (net.Listener, error) {
 func (n *network) follow(service *unstructured.Unstructured, gone bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	name := serviceName(service.GetNamespace(), service.GetName())
+	name := webhook.ServiceHost(service.GetNamespace(), service.GetName())
 	host, _, _ := unstructured.NestedString(service.Object, "spec", "externalName")
 	if kind, _, _ := unstructured.NestedString(service.Object, "spec", "type"); gone || kind != "ExternalName" || host == "" {
 		delete(n.external, name)
@@ -59,11 +61,8 @@ func (n *network) follow(service *unstructured.Unstructured, gone bool) {
 func (n *network) reaches(namespace, name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.external[serviceName(namespace, name)] != ""
+	return n.external[webhook.ServiceHost(namespace, name)] != ""
 }
-
-// serviceName is the name of a Service in DNS, as calls of webhooks have it.
-func serviceName(namespace, name string) string { return name + "." + namespace + ".svc" }
 
 // dial connects to a listener of the process, or else by the network of the machine.
 func (n *network) dial(ctx context.Context, kind, address string) (net.Conn, error) {

@@ -63,8 +63,11 @@ func ServiceAddress(namespace, name string, port *int32, path *string) string {
 	if path != nil {
 		suffix = "/" + strings.TrimPrefix(*path, "/")
 	}
-	return fmt.Sprintf("https://%s.%s.svc:%d%s", name, namespace, number, suffix)
+	return fmt.Sprintf("https://%s:%d%s", ServiceHost(namespace, name), number, suffix)
 }
+
+// ServiceHost returns the name of a Service in DNS.
+func ServiceHost(namespace, name string) string { return name + "." + namespace + ".svc" }
 
 // Call sends a review, and reads the answer into another one.
 func (t *Target) Call(ctx context.Context, review, into any) error {
