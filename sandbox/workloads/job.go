@@ -18,6 +18,9 @@ func stepJob(l *loop, j *batchv1.Job, rule Rule) error {
 	if jobEnd(j) != nil {
 		return l.expire(j)
 	}
+	if by := j.Spec.ManagedBy; by != nil && *by != batchv1.JobControllerName {
+		return nil // another controller makes its Pods and writes its status
+	}
 	run := jobRun{loop: l, j: j, rule: rule, next: j.Status.DeepCopy()}
 	run.count()
 	var err error

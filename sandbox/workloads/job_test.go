@@ -45,6 +45,12 @@ func TestTheWayOfAJob(t *testing.T) {
 			{10 * time.Second, "work active=1 succeeded=2 Current"},
 			{10 * time.Second, "work succeeded=3 Complete:True/CompletionsReached Current"},
 		}},
+		"of another controller": {"completions: 1\n  managedBy: example.com/queue", nil, []moment{
+			{time.Minute, "work InProgress"},
+		}},
+		"of the controller of Jobs by name": {"completions: 1\n  managedBy: kubernetes.io/job-controller", nil, []moment{
+			{0, "work succeeded=1 Complete:True/CompletionsReached Current"},
+		}},
 		"by indexes": {"completions: 4\n  completionMode: Indexed", nil, []moment{
 			{0, "work succeeded=4 completedIndexes=0-3 Complete:True/CompletionsReached Current"},
 		}},
