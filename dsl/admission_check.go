@@ -12,6 +12,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	registrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl/words"
@@ -21,6 +23,13 @@ import (
 func (r *Resource) checkAdmissions(c check) {
 	if len(r.admissions) > 0 && r.Name.Version == "" {
 		c.fault("resource", "a resource with rules about requests needs a version: the one whose form they read")
+	}
+	if _, err := labels.Parse(r.NamespaceSelector); err != nil {
+		c.fault("namespaceSelector", "want a label selector: %w", err)
+	}
+	if len(r.admissions) > 0 {
+		c.comparisons("namespaceSelector", strings.Trim(r.op.Scope.NamespaceSelector+","+r.NamespaceSelector, ","))
+		c.comparisons("selector", r.LabelSelector)
 	}
 	for i, h := range r.admissions {
 		of := check{Place{Resource: r, Handler: h}, c.found}
@@ -38,6 +47,16 @@ func (r *Resource) checkAdmissions(c check) {
 		h.Admission.check(of)
 		r.checkSelected(of, h)
 		r.checkServed(of, h.Admission)
+	}
+}
+
+// comparisons reports the conditions of a selector that compare numbers: policies and webhook configurations cannot have them.
+func (c check) comparisons(field, selector string) {
+	all, _ := labels.ParseToRequirements(selector) // others report a wrong one
+	for _, one := range all {
+		if one.Operator() == selection.GreaterThan || one.Operator() == selection.LessThan {
+			c.fault(field, "%s: rules about requests cannot compare numbers in labels (want =, !=, in, notin or the key alone)", one.String())
+		}
 	}
 }
 

@@ -67,6 +67,10 @@ func TestFaultsOfAdmissionHandlers(t *testing.T) {
 		{"a selector of fields for a scale", func(r *Resource) { r.FieldSelector = "a=b"; r.Mutate("a", fn, Subresources("scale")) }, ofAnotherKind("for scale")},
 		{"a selector for a status", func(r *Resource) { r.LabelSelector = "a=b"; r.Mutate("a", fn, Subresources("status")) }, ""},
 		{"a scale without a selector", func(r *Resource) { r.Validate("a", fn, Subresources("scale")) }, ""},
+		{"a wrong selector of namespaces", func(r *Resource) { r.NamespaceSelector = "a=(b)"; r.Validate("a", fn) }, "want a label selector: unable to parse requirement: found '(', expected: identifier"},
+		{"a selector of namespaces that compares numbers", func(r *Resource) { r.NamespaceSelector = "a>1"; r.Validate("a", fn) }, "a>1: " + noComparison},
+		{"a scope that compares numbers", func(r *Resource) { r.op.Scope.NamespaceSelector = "a<1"; r.Validate("a", fn) }, "a<1: " + noComparison},
+		{"a selector that compares numbers", func(r *Resource) { r.LabelSelector = "a>1"; r.Validate("a", fn) }, "a>1: " + noComparison},
 		{"a resource without a version", func(r *Resource) { r.Name.Version = ""; r.Validate("a", fn) }, "a resource with rules about requests needs a version: the one whose form they read"},
 		{"an option of admission on a handler", func(r *Resource) {
 			r.OnCreate("a", func(context.Context, *Request) error { return nil }, FailurePolicy(registrationv1.Ignore))
@@ -89,6 +93,8 @@ func TestFaultsOfAdmissionHandlers(t *testing.T) {
 		})
 	}
 }
+
+const noComparison = "rules about requests cannot compare numbers in labels (want =, !=, in, notin or the key alone)"
 
 // ofAnotherKind is the fault of a filter that no request could match.
 func ofAnotherKind(request string) string {

@@ -17,7 +17,9 @@ import (
 	registrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -155,8 +157,8 @@ func Matches(r *dsl.Resource, a *dsl.Admission) *registrationv1.MatchResources {
 			Operations: operations, Rule: registrationv1.Rule{APIGroups: []string{r.Name.Group}, APIVersions: []string{r.Name.Version}, Resources: resources},
 		},
 	}}}
-	if selector, err := metav1.ParseToLabelSelector(r.LabelSelector); err == nil && r.LabelSelector != "" {
-		out.ObjectSelector = selector
+	if r.LabelSelector != "" {
+		out.ObjectSelector = labelSelector(r.LabelSelector)
 	}
 	return out
 }
@@ -164,11 +166,7 @@ func Matches(r *dsl.Resource, a *dsl.Admission) *registrationv1.MatchResources {
 // Namespaces returns the selector of the namespaces in which admission handlers of a resource decide. Globs of the operator's scope
 // are not in it: see [Conditions].
 func Namespaces(op *dsl.Operator, namespace string, r *dsl.Resource) *metav1.LabelSelector {
-	text := strings.Trim(op.Scope.NamespaceSelector+","+r.NamespaceSelector, ",")
-	out, err := metav1.ParseToLabelSelector(text)
-	if err != nil || text == "" {
-		out = &metav1.LabelSelector{} // a wrong selector is a fault of the operator
-	}
+	out := labelSelector(strings.Trim(op.Scope.NamespaceSelector+","+r.NamespaceSelector, ","))
 	var names, not []string
 	globs := false
 	for _, pattern := range op.Scope.Namespaces {
@@ -194,6 +192,34 @@ func Namespaces(op *dsl.Operator, namespace string, r *dsl.Resource) *metav1.Lab
 	}
 	if slices.Sort(not); len(not) > 0 {
 		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{Key: corev1NameLabel, Operator: metav1.LabelSelectorOpNotIn, Values: slices.Compact(not)})
+	}
+	return out
+}
+
+// labelSelector returns a selector in kubectl's form as the API has it. All its requirements hold, also two of one label:
+// [metav1.ParseToLabelSelector] keeps only one of two values that a label is to have.
+func labelSelector(text string) *metav1.LabelSelector {
+	out := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	all, _ := labels.ParseToRequirements(text) // a wrong selector is a fault of the operator
+	for _, one := range all {
+		values, of := one.Values().List(), metav1.LabelSelectorRequirement{Key: one.Key()}
+		switch one.Operator() {
+		case selection.Equals, selection.DoubleEquals:
+			if _, twice := out.MatchLabels[one.Key()]; !twice {
+				out.MatchLabels[one.Key()] = values[0]
+				continue
+			}
+			of.Operator, of.Values = metav1.LabelSelectorOpIn, values
+		case selection.In:
+			of.Operator, of.Values = metav1.LabelSelectorOpIn, values
+		case selection.NotIn, selection.NotEquals:
+			of.Operator, of.Values = metav1.LabelSelectorOpNotIn, values
+		case selection.Exists:
+			of.Operator = metav1.LabelSelectorOpExists
+		case selection.DoesNotExist:
+			of.Operator = metav1.LabelSelectorOpDoesNotExist
+		}
+		out.MatchExpressions = append(out.MatchExpressions, of)
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -90,6 +91,56 @@ func TestRulesAboutBuiltInKindsLeaveTheOperatorAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAllSelectorsOfNamespacesHold holds that a rule is about no namespace that the scope excludes, also if both name one label, in
+// policies and webhooks. An API server that reads a part of the selectors would let a rule decide elsewhere.
+func TestAllSelectorsOfNamespacesHold(t *testing.T) {
+	for _, tc := range []struct{ name, scope, rule, want string }{
+		{"two values of one label", "team=a", "team=b", "team=a,team in (b)"},
+		{"one value twice", "team=a", "team==a", "team=a,team in (a)"},
+		{"another value", "team!=a", "team in (a,b)", "team notin (a),team in (a,b)"},
+		{"two labels", "team=a", "!paused", "!paused,team=a"},
+		{"the scope alone", "team,team!=a", "", "team,team notin (a)"},
+		{"the rule alone", "", "team=a", "team=a"},
+	} {
+		for _, enforce := range []string{"policy", "webhook"} {
+			t.Run(tc.name+" in a "+enforce, func(t *testing.T) {
+				op := guard(t, "admission: [{resource: foos.v1.example.com, validate: [{id: a, enforce: "+enforce+", rule: 'true'}]}]\n")
+				op.Scope.NamespaceSelector, op.Resources()[0].NamespaceSelector, op.Resources()[0].LabelSelector = tc.scope, tc.rule, strings.Trim(tc.scope+","+tc.rule, ",")
+				var got []string
+				for _, o := range append(policy.Objects(op, "ops"), policy.Webhooks(op, "ops", policy.Client{})...) {
+					got = append(got, selectors(t, o.Object)...)
+				}
+				if diff := cmp.Diff([]string{tc.want, tc.want}, got); diff != "" {
+					t.Errorf("the selectors of namespaces and objects (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// selectors returns all selectors of a tree in kubectl's form.
+func selectors(t *testing.T, tree any) (out []string) {
+	switch tree := tree.(type) {
+	case []any:
+		for _, each := range tree {
+			out = append(out, selectors(t, each)...)
+		}
+	case map[string]any:
+		for key, value := range tree {
+			if key != "namespaceSelector" && key != "objectSelector" {
+				out = append(out, selectors(t, value)...)
+				continue
+			}
+			selector := &metav1.LabelSelector{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(value.(map[string]any), selector); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, metaText(selector))
+		}
+	}
+	return out
 }
 
 // TestFieldsSelectBeforeAndAfterAChange holds that a change of a field does not lead around a rule, nor a flag that is not set.
