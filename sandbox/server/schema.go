@@ -6,7 +6,6 @@ package server
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -186,10 +185,7 @@ func (s *Server) begin(t *table, r Request, o *unstructured.Unstructured) error 
 	if err == nil && t.name() == signingRequests() {
 		err = signedBy(o, r.user)
 	}
-	if err != nil {
-		return apierrors.NewInternalError(err)
-	}
-	return nil
+	return err
 }
 
 // keep completes an object of a kind with a fixed form that takes the place of a stored one. The subresource finalize changes what
@@ -199,11 +195,9 @@ func (s *Server) keep(t *table, r Request, old, next *unstructured.Unstructured)
 	if !is || r.Subresource == "finalize" {
 		return nil
 	}
-	if err := form.Keep(next.Object, old.Object); err != nil {
-		return apierrors.NewInternalError(err)
-	}
+	err := form.Keep(next.Object, old.Object)
 	t.dropEmpty(next.Object, old.Object)
-	return nil
+	return err
 }
 
 // dropEmpty makes empty lists of an object null, which they are in the storage of a real server, except those of CRDs. Most are left

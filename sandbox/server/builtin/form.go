@@ -4,10 +4,12 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,7 +38,9 @@ func (f *form) Decode(object, stored map[string]any) (unknown []string, err erro
 		maps.Copy(object, same)
 		return nil, err
 	}
-	f.rule.fill(into)
+	if f.rule.fill(into); f.rule.decoded != nil {
+		f.rule.decoded(into)
+	}
 	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(into)
 	if err != nil {
 		return nil, err
@@ -84,7 +88,7 @@ func (f *form) Begin(object map[string]any) error {
 	}
 	managed, into := server.SetAside(object), f.typed(object)
 	f.rule.begin(into)
-	return replace(object, into, managed)
+	return cmp.Or(f.allocate(into, nil), replace(object, into, managed))
 }
 
 // Keep sets what a real server keeps of a stored object. See [server.Typed].
@@ -92,9 +96,23 @@ func (f *form) Keep(object, stored map[string]any) error {
 	if f.rule.keep == nil || f.rule.apart && reflect.DeepEqual(object["spec"], stored["spec"]) {
 		return nil
 	}
-	managed, into := server.SetAside(object), f.typed(object)
-	f.rule.keep(into, f.typed(stored))
-	return replace(object, into, managed)
+	managed, into, old := server.SetAside(object), f.typed(object), f.typed(stored)
+	f.rule.keep(into, old)
+	return cmp.Or(f.allocate(into, old), replace(object, into, managed))
+}
+
+// allocate returns what a real server refuses before it checks an object; old is nil for a new one.
+func (f *form) allocate(next, old runtime.Object) error {
+	if f.rule.allocate == nil {
+		return nil
+	}
+	found := &findings{}
+	f.rule.allocate(found, next, old)
+	m, err := meta.Accessor(next)
+	if err != nil || len(found.list) == 0 {
+		return err
+	}
+	return apierrors.NewInvalid(f.kind.GroupKind(), m.GetName(), found.list)
 }
 
 // Convert brings an object into another version of its kind. See [server.Versioned].
@@ -182,7 +200,7 @@ func (f *form) UpdatePart(_ context.Context, part string, object, stored map[str
 	whole := map[string]any{"metadata": fields}
 	server.SetAside(whole)
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(whole["metadata"].(map[string]any), next) // Decode has found what is wrong
-	f.metadata(found, next, false)
+	f.metadataOf(found, next, false, f.rule.looseStatus)
 	if part == "status" && f.rule.status != nil {
 		f.rule.status(found, f.statusOf(object), f.statusOf(stored))
 	}
@@ -204,6 +222,11 @@ func (f *form) Converter() managedfields.TypeConverter { return nil }
 
 // metadata checks the metadata of an object. A stored name is not checked again.
 func (f *form) metadata(found *findings, o any, fresh bool) {
+	f.metadataOf(found, o, fresh, f.rule.domainless)
+}
+
+// metadataOf checks metadata. Finalizers may need no domain.
+func (f *form) metadataOf(found *findings, o any, fresh, domainless bool) {
 	m, err := meta.Accessor(o)
 	if err != nil {
 		return // a kind without metadata has none to check
@@ -212,5 +235,5 @@ func (f *form) metadata(found *findings, o any, fresh bool) {
 	if !fresh && !f.rule.renamed {
 		name = anyName
 	}
-	found.add(validateMetadata(m, name, f.rule.domainless))
+	found.add(validateMetadata(m, name, domainless))
 }

@@ -19,11 +19,17 @@ type rule struct {
 	name validation.ValidateNameFunc
 	// domainless: finalizers need no domain. A real server forgets to check them in some groups.
 	domainless bool
+	// looseStatus is domainless for writes of the status alone.
+	looseStatus bool
 	// begin completes an object that is to be created, and keep one that takes the place of a stored one.
 	begin func(next any)
 	keep  func(next, old any)
+	// allocate completes an object after begin or keep. If it finds errors, nothing else is checked. It may be nil.
+	allocate func(f *findings, next, old any)
 	// fill sets defaults.
 	fill func(any)
+	// decoded sets defaults once, when an object is decoded. It may be nil.
+	decoded func(any)
 	// check says what is wrong with an object; old is nil for a new one.
 	check func(f *findings, next, old any)
 	// warn says what is doubtful about a valid object; old is nil for a new one. It may be nil.
@@ -44,25 +50,29 @@ type rule struct {
 
 // of returns the rule of a kind whose Go type is T. Any function may be nil.
 type of[T any] struct {
-	name       validation.ValidateNameFunc
-	domainless bool
-	begin      func(next *T)
-	keep       func(next, old *T)
-	fill       func(*T)
-	check      func(f *findings, next, old *T)
-	warn       func(next, old *T) []string
-	part       func(f *findings, part string, next, old *T)
-	status     func(f *findings, next, old *T)
-	apart      bool
-	names      string
-	renamed    bool
-	late       bool
+	name        validation.ValidateNameFunc
+	domainless  bool
+	looseStatus bool
+	begin       func(next *T)
+	keep        func(next, old *T)
+	allocate    func(f *findings, next, old *T)
+	fill        func(*T)
+	decoded     func(*T)
+	check       func(f *findings, next, old *T)
+	warn        func(next, old *T) []string
+	part        func(f *findings, part string, next, old *T)
+	status      func(f *findings, next, old *T)
+	apart       bool
+	names       string
+	renamed     bool
+	late        bool
 }
 
 // plain returns the rule without the type.
 func (r of[T]) plain() rule {
 	out := rule{
-		name: r.name, domainless: r.domainless, names: r.names, renamed: r.renamed, late: r.late, fill: func(any) {}, check: func(*findings, any, any) {}, apart: r.apart,
+		name: r.name, domainless: r.domainless, looseStatus: r.domainless || r.looseStatus, names: r.names, renamed: r.renamed, late: r.late,
+		fill: func(any) {}, check: func(*findings, any, any) {}, apart: r.apart,
 	}
 	if r.name == nil {
 		out.name = validation.NameIsDNSSubdomain
@@ -73,8 +83,17 @@ func (r of[T]) plain() rule {
 	if r.keep != nil {
 		out.keep = func(next, old any) { r.keep(next.(*T), old.(*T)) }
 	}
+	if r.allocate != nil {
+		out.allocate = func(f *findings, next, old any) {
+			before, _ := old.(*T)
+			r.allocate(f, next.(*T), before)
+		}
+	}
 	if r.fill != nil {
 		out.fill = func(o any) { r.fill(o.(*T)) }
+	}
+	if r.decoded != nil {
+		out.decoded = func(o any) { r.decoded(o.(*T)) }
 	}
 	if r.warn != nil {
 		out.warn = func(next, old any) []string {

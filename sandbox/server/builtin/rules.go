@@ -89,8 +89,8 @@ func core(kind string) rule {
 		return of[corev1.ServiceAccount]{renamed: true}.plain()
 	case "Service":
 		return of[corev1.Service]{
-			name: validation.NameIsDNSLabel, fill: fillService, begin: beginService, keep: keepService, check: checkService,
-			warn: warnService,
+			name: validation.NameIsDNSLabel, fill: fillService, begin: beginService, keep: keepService, allocate: allocateFamilies,
+			check: checkService, warn: warnService,
 		}.plain()
 	}
 	return of[any]{}.plain()
@@ -100,13 +100,13 @@ func core(kind string) rule {
 func workload(kind string) rule {
 	switch kind {
 	case "CronJob":
-		return of[batchv1.CronJob]{names: podNames, fill: fillCronJob, check: checkCronJob, apart: true}.plain()
+		return of[batchv1.CronJob]{looseStatus: true, names: podNames, fill: fillCronJob, check: checkCronJob, apart: true}.plain()
 	case "DaemonSet":
 		return of[appsv1.DaemonSet]{fill: fillDaemonSet, begin: beginDaemonSet, keep: keepDaemonSet, check: checkDaemonSet, status: checkDaemonSetStatus}.plain()
 	case "Deployment":
 		return of[appsv1.Deployment]{names: podNames, fill: fillDeployment, check: checkDeployment, status: checkDeploymentStatus, apart: true}.plain()
 	case "Job":
-		return of[batchv1.Job]{names: podNames, fill: fillJob, begin: beginJob, check: checkJob}.plain()
+		return of[batchv1.Job]{names: podNames, fill: fillJob, decoded: labelJob, begin: beginJob, check: checkJob}.plain()
 	case "Pod":
 		return of[corev1.Pod]{renamed: true, names: "the Pod's hostname", fill: fillPod, begin: beginPod, check: checkPod, part: checkPodPart, apart: true}.plain()
 	case "PodTemplate":

@@ -4,7 +4,6 @@
 package builtin
 
 import (
-	"net/netip"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +31,6 @@ func checkService(f *findings, next, old *corev1.Service) {
 		f.add(metav1validation.ValidateLabels(s.Selector, path.Child("selector")))
 	}
 	oneOf(f, path.Child("sessionAffinity"), s.SessionAffinity, corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)
-	checkAddresses(f, path, s)
 	for i, address := range s.ExternalIPs {
 		f.add(utilvalidation.IsValidIP(path.Child("externalIPs").Index(i), address))
 	}
@@ -40,25 +38,6 @@ func checkService(f *findings, next, old *corev1.Service) {
 		corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)
 	checkSamePorts(f, path.Child("ports"), s)
 	checkTraffic(f, path, s)
-	if len(f.list) == 0 {
-		checkStack(f, path, s)
-	}
-}
-
-// checkStack checks the families of the addresses, which a real server does once a Service is valid. Its cluster has one family.
-func checkStack(f *findings, path *field.Path, s *corev1.ServiceSpec) {
-	switch at := path.Child("ipFamilyPolicy"); {
-	case s.IPFamilyPolicy == nil:
-	case *s.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack && len(s.IPFamilies) > 1:
-		f.invalid(at, *s.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified")
-	case *s.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack && !isFree(s):
-		f.invalid(at, *s.IPFamilyPolicy, "this cluster is not configured for dual-stack services")
-	}
-	for i, family := range s.IPFamilies {
-		if family == corev1.IPv6Protocol && !isFree(s) {
-			f.invalid(path.Child("ipFamilies").Index(i), family, "not configured on this cluster")
-		}
-	}
 }
 
 // checkServiceType checks what a type of Service requires and excludes.
@@ -132,38 +111,6 @@ func checkSamePorts(f *findings, path *field.Path, s *corev1.ServiceSpec) {
 		} else {
 			ports[at] = true
 		}
-	}
-}
-
-// checkAddresses checks the addresses in the cluster.
-func checkAddresses(f *findings, path *field.Path, s *corev1.ServiceSpec) {
-	if s.Type == corev1.ServiceTypeExternalName {
-		return
-	}
-	at := path.Child("clusterIPs")
-	switch {
-	case s.ClusterIP == "" && len(s.ClusterIPs) > 0:
-		f.invalid(at, s.ClusterIPs, "must be empty when `clusterIP` is not specified")
-	case s.ClusterIP != "" && len(s.ClusterIPs) == 0:
-		f.required(at, "")
-	case s.ClusterIP != "" && s.ClusterIPs[0] != s.ClusterIP:
-		f.invalid(at, s.ClusterIPs, "first value must match `clusterIP`")
-	}
-	for i, family := range s.IPFamilies {
-		supported(f, path.Child("ipFamilies").Index(i), family, corev1.IPv4Protocol, corev1.IPv6Protocol)
-	}
-	supportedIf(f, path.Child("ipFamilyPolicy"), s.IPFamilyPolicy,
-		corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack)
-	for i, ip := range s.ClusterIPs {
-		if i == 0 && ip == corev1.ClusterIPNone {
-			continue
-		}
-		if _, err := netip.ParseAddr(ip); err != nil {
-			f.invalid(at.Index(i), ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
-		}
-	}
-	if len(s.ClusterIPs) > 2 {
-		f.invalid(at, s.ClusterIPs, "may only hold up to 2 values")
 	}
 }
 

@@ -10,61 +10,38 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// beginService sets the families of a Service's addresses. The server gives it the addresses.
+// beginService sets the list of a Service's addresses. The server gives it the addresses.
 func beginService(s *corev1.Service) {
 	if len(s.Spec.ClusterIPs) == 0 && s.Spec.ClusterIP != "" {
 		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
 	}
-	if hasAddress(&s.Spec) {
-		fillFamilies(s)
-	}
-}
-
-// fillFamilies sets the families of the addresses of a Service that has some.
-func fillFamilies(s *corev1.Service) {
-	free := isFree(&s.Spec)
-	if free {
-		initial(&s.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyRequireDualStack)
-	}
-	initial(&s.Spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
-	if len(s.Spec.IPFamilies) == 0 {
-		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
-	}
-	if free && len(s.Spec.IPFamilies) == 1 && *s.Spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
-		other := corev1.IPv6Protocol
-		if s.Spec.IPFamilies[0] == other {
-			other = corev1.IPv4Protocol
-		}
-		s.Spec.IPFamilies = append(s.Spec.IPFamilies, other)
-	}
-}
-
-// isFree reports whether the addresses of a Service can be of any family, as it has none of its own and selects no Pods.
-func isFree(s *corev1.ServiceSpec) bool {
-	return s.ClusterIP == corev1.ClusterIPNone && len(s.Selector) == 0
 }
 
 // keepService gives a Service the addresses and the ports of nodes of the stored one.
 func keepService(next, old *corev1.Service) {
-	if s := &next.Spec; s.ClusterIP != "" && s.ClusterIP != old.Spec.ClusterIP && slices.Equal(s.ClusterIPs, old.Spec.ClusterIPs) {
-		s.ClusterIPs = nil // the client has changed one of two fields that say the same
-	}
+	keepAddresses(&next.Spec, &old.Spec)
 	dropForType(next, old)
-	if next.Spec.Type != corev1.ServiceTypeExternalName && next.Spec.ClusterIP == "" && len(next.Spec.ClusterIPs) == 0 {
-		next.Spec.ClusterIP, next.Spec.ClusterIPs = old.Spec.ClusterIP, old.Spec.ClusterIPs
-	}
 	if hasNodePorts(next) && hasNodePorts(old) {
 		keepPorts(next.Spec.Ports, old.Spec.Ports)
 	}
-	if s := &next.Spec; hasAddress(s) {
-		if s.IPFamilyPolicy == nil {
-			s.IPFamilyPolicy = old.Spec.IPFamilyPolicy
+}
+
+// keepAddresses gives a Service the addresses of the stored one. A client can change one of the two fields that have them.
+func keepAddresses(s, was *corev1.ServiceSpec) {
+	if hasAddress(s) && hasAddress(was) {
+		orElse(&s.ClusterIP, was.ClusterIP)
+		if len(s.ClusterIPs) == 0 {
+			s.ClusterIPs = was.ClusterIPs
 		}
-		single := s.IPFamilyPolicy != nil && *s.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack
-		if single && len(s.IPFamilies) > 1 && slices.Equal(s.IPFamilies, old.Spec.IPFamilies) {
-			s.IPFamilies = s.IPFamilies[:1]
-		}
-		beginService(next)
+	}
+	switch same := slices.Equal(s.ClusterIPs, was.ClusterIPs); {
+	case s.ClusterIP == was.ClusterIP && len(s.ClusterIPs) == 0:
+		s.ClusterIPs = was.ClusterIPs
+	case s.ClusterIP == was.ClusterIP || !same:
+	case s.ClusterIP == "":
+		s.ClusterIPs = nil
+	default:
+		s.ClusterIPs = []string{s.ClusterIP}
 	}
 }
 

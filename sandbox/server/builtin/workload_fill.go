@@ -88,9 +88,6 @@ func fillJob(j *batchv1.Job) {
 		limit = math.MaxInt32
 	}
 	initial(&s.BackoffLimit, limit)
-	if _, begun := s.Template.Labels[batchv1.JobNameLabel]; len(j.Labels) == 0 && !begun {
-		j.Labels = s.Template.Labels
-	}
 	initial(&s.CompletionMode, batchv1.NonIndexedCompletion)
 	initial(&s.Suspend, false)
 	replacement := batchv1.TerminatingOrFailed
@@ -100,6 +97,13 @@ func fillJob(j *batchv1.Job) {
 	initial(&s.PodReplacementPolicy, replacement)
 	initial(&s.ManualSelector, false)
 	fillJobSpec(s)
+}
+
+// labelJob gives a Job without labels those of its template. It is called once: the template of a new Job gets more labels later.
+func labelJob(j *batchv1.Job) {
+	if len(j.Labels) == 0 {
+		j.Labels = j.Spec.Template.Labels
+	}
 }
 
 // fillJobSpec sets the defaults that the templates of CronJobs have as well.
