@@ -49,6 +49,12 @@ func (r *Request) read(body io.Reader) error {
 	return nil
 }
 
+// typeMeta is what a real server reads of an object before all else. It has no name, as errors would say it.
+type typeMeta = struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+}
+
 // readObject decodes the body of a create, an update or a deletion.
 func (r *Request) readObject() error {
 	switch r.contentType {
@@ -67,10 +73,7 @@ func (r *Request) readObject() error {
 	default:
 		return unsupportedBody()
 	}
-	var head struct {
-		APIVersion string `json:"apiVersion,omitempty"`
-		Kind       string `json:"kind,omitempty"`
-	}
+	var head typeMeta
 	if err := stdjson.Unmarshal(r.raw, &head); err != nil {
 		r.malformed = fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
 		return nil

@@ -44,35 +44,49 @@ func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*un
 	if err := s.keepsKind(t, r, next); err != nil {
 		return nil, err
 	}
-	next.SetAPIVersion(shown.GetAPIVersion())
+	setIfText(next.Object, "apiVersion", shown.GetAPIVersion())
 	return s.replace(t, r, old, next)
+}
+
+// setIfText sets a field, unless it has a value that is no text, which decoding finds.
+func setIfText(object map[string]any, key, value string) {
+	if _, isText := object[key].(string); isText || object[key] == nil {
+		object[key] = value
+	}
 }
 
 // keepsKind returns why the result of a patch is not of its resource's kind. Built-in ones are decoded into a Go type: a strategic
 // merge patch is one of the type, so that its kind does not matter, and another patch can leave the kind out.
 func (s *Server) keepsKind(t *table, r Request, next *unstructured.Unstructured) error {
 	strategic := r.contentType == string(types.StrategicMergePatchType)
-	kind, isText := next.Object["kind"].(string)
-	version, _ := next.Object["apiVersion"].(string)
-	switch {
-	case t.custom || s.schemas == nil:
+	if t.custom || s.schemas == nil {
 		return isKind(t, r, next)
-	case next.Object["kind"] != nil && !isText: // which decoding finds
-	case strategic, kind == "":
-		next.SetKind(t.kind)
+	}
+	if strategic {
+		setIfText(next.Object, "kind", t.kind)
+	} else if err := r.readable(t, next); err != nil {
+		return err
 	}
 	if _, isMap := next.Object["metadata"].(map[string]any); !isMap && next.Object["metadata"] != nil {
 		return r.undecodable(t, next, fmt.Sprint(decodesAs(r.Resource.GroupVersion().WithKind(t.kind), encoded(next.Object))))
 	}
-	if strategic || kind != "" && !isText {
-		return nil
+	return nil
+}
+
+// readable returns why the result of a patch has another version or kind than its resource, or nil. It can leave out its kind.
+func (r Request) readable(t *table, next *unstructured.Unstructured) error {
+	var head typeMeta
+	if err := json.Unmarshal(encoded(next.Object), &head); err != nil {
+		return r.undecodable(t, next, fmt.Sprintf("couldn't get version/kind; json parse error: %v", err))
 	}
-	if version == "" {
+	kind := cmp.Or(head.Kind, t.kind)
+	if head.APIVersion == "" && kind == t.kind {
 		return r.internalVersion(t, next)
 	}
-	if err := r.isOf(t, version, next.GetKind()); err != nil {
+	if err := r.isOf(t, head.APIVersion, kind); err != nil {
 		return r.undecodable(t, next, err.Error())
 	}
+	next.SetKind(t.kind)
 	return nil
 }
 
