@@ -28,6 +28,10 @@ const (
 	leastMargin = 100 * time.Millisecond
 	// claimedBytes is the most memory that a request gets for its Content-Length alone. Anybody in the cluster can claim a large one.
 	claimedBytes = 256 << 10
+	// heldBytes and runningBytes limit the sum of bodies; see bounds. A Pod of 256 MiB has room for both: objects in memory take about ten
+	// times as much as their JSON.
+	heldBytes    = 32 << 20
+	runningBytes = 8 << 20
 	// longestPath is how much of an unknown path an error quotes.
 	longestPath = 100
 )
@@ -118,8 +122,8 @@ func waits(r *http.Request, usual time.Duration) (time.Duration, error) {
 	return timeout - min(max(timeout/10, leastMargin), timeout/2), nil
 }
 
-// read returns the body of a request, as soon as a place is free.
-func (l *lane) read(ctx context.Context, w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// read returns the body of a request, as soon as a place is free. It counts the bytes that have come, and not those that a client claims.
+func (l *lane) read(ctx context.Context, w http.ResponseWriter, r *http.Request, of *request) ([]byte, error) {
 	tooLarge := &refusal{code: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("a review here has at most %d bytes", l.bytes)}
 	if r.ContentLength > l.bytes {
 		return nil, tooLarge
@@ -134,7 +138,10 @@ func (l *lane) read(ctx context.Context, w http.ResponseWriter, r *http.Request)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a test's writer has none
 	var body bytes.Buffer
 	body.Grow(int(min(max(0, r.ContentLength), claimedBytes)) + bytes.MinRead)
-	_, err := io.Copy(&body, http.MaxBytesReader(w, r.Body, l.bytes))
+	_, err := io.Copy(&body, &held{http.MaxBytesReader(w, r.Body, l.bytes), l.gate, of})
+	if full, is := errors.AsType[*refusal](err); is {
+		return nil, full
+	}
 	if _, is := errors.AsType[*http.MaxBytesError](err); is {
 		return nil, tooLarge
 	}
@@ -143,6 +150,22 @@ func (l *lane) read(ctx context.Context, w http.ResponseWriter, r *http.Request)
 	}
 	_ = control.SetReadDeadline(time.Time{}) // after an error it stays: net/http reads the rest of the body
 	return body.Bytes(), nil
+}
+
+// held reads a body whose bytes a gate counts.
+type held struct {
+	io.Reader
+	gate *gate
+	of   *request
+}
+
+// Read reads. It returns an error if the gate holds too many bytes.
+func (h *held) Read(into []byte) (int, error) {
+	n, err := h.Reader.Read(into)
+	if n > 0 && !h.gate.hold(h.of, int64(n)) {
+		return n, busy("requests")
+	}
+	return n, err
 }
 
 // shortened quotes the beginning of a text for an error.

@@ -11,118 +11,217 @@ import (
 )
 
 // gate lets some requests run at once, in turns between namespaces. It is a fair queue: each namespace has a queue of its own, and a
-// place that becomes free goes to the next namespace in the round.
+// place that becomes free goes to the next namespace in the round. It bounds the bytes of the bodies in the process, too: a burst of large
+// ones must not end the process.
 type gate struct {
-	// share is how many places a namespace has at most, room how many requests may wait.
-	share, room int
+	bounds
 
-	mu      sync.Mutex
-	free    int
-	running map[string]int
+	mu   sync.Mutex
+	free int
+	// held are the bytes of all requests. Some of them are still being read.
+	held int64
+	// all has the requests that run, and running those of each namespace.
+	all     load
+	running map[string]load
 	waiting int
-	queues  map[string][]*waiter
+	queues  map[string][]*request
 	round   []string // the namespaces with waiters, the next one first
 }
 
-// waiter is a request that waits.
-type waiter struct{ turn chan error }
-
-func newGate(atOnce, room int) *gate {
-	return &gate{share: max(1, atOnce*3/4), room: room, free: atOnce, running: map[string]int{}, queues: map[string][]*waiter{}}
+// bounds are the limits of a gate.
+type bounds struct {
+	// share is how many places a namespace has at most, room how many requests may wait.
+	share, room int
+	// heldBytes limits the bodies that are read, wait and run, and runningBytes those that run: a function decodes the objects of its
+	// request, which then take several times as much. A namespace has at most three quarters of the running bytes. A single request may
+	// exceed all of them but heldBytes.
+	heldBytes, runningBytes int64
 }
 
-// enter waits until a request of a namespace may run. The caller then calls leave. It returns an error if the context ends, or if too many
-// requests wait and the namespace has the most of them.
-func (g *gate) enter(ctx context.Context, namespace string) error {
-	w := g.line(namespace)
-	if w == nil {
-		return nil
+// load are the requests that run.
+type load struct {
+	requests int
+	bytes    int64
+}
+
+// request is a request on its way through the gate.
+type request struct {
+	namespace string
+	// bytes are those of the body, as far as they have been read.
+	bytes int64
+	// users are the function that runs, and the one that answers. The bytes are held until both have ended.
+	users int
+	turn  chan error
+}
+
+// newRequest returns a request that is not read yet. Its caller calls release when it is answered.
+func newRequest() *request { return &request{users: 1, turn: make(chan error, 1)} }
+
+func newGate(atOnce int, b bounds) *gate {
+	b.share = max(1, atOnce*3/4)
+	return &gate{bounds: b, free: atOnce, running: map[string]load{}, queues: map[string][]*request{}}
+}
+
+// hold counts bytes that a request has read. It returns false if there are too many, and the request has to be refused. If a namespace has
+// more bytes that wait, its newest requests are refused instead.
+func (g *gate) hold(r *request, bytes int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer g.next()
+	for g.held+bytes > g.heldBytes {
+		largest, most := "", r.bytes+bytes
+		for namespace := range g.queues {
+			if size := g.queued(namespace); size > most {
+				largest, most = namespace, size
+			}
+		}
+		if most == r.bytes+bytes {
+			return false
+		}
+		g.refuse(largest)
 	}
+	g.held += bytes
+	r.bytes += bytes
+	return true
+}
+
+// queued returns the bytes of the requests of a namespace that wait.
+func (g *gate) queued(namespace string) (bytes int64) {
+	for _, r := range g.queues[namespace] {
+		bytes += r.bytes
+	}
+	return bytes
+}
+
+// release ends the use of a request by the function that answers it.
+func (g *gate) release(r *request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unused(r)
+}
+
+func (g *gate) unused(r *request) {
+	if r.users--; r.users == 0 {
+		g.held -= r.bytes
+		r.bytes = 0
+	}
+}
+
+// enter waits until a request may run. The caller then calls leave. It returns an error if the context ends, or if too many requests wait
+// and the namespace has the most of them.
+func (g *gate) enter(ctx context.Context, r *request) error {
+	g.line(r)
 	select {
-	case err := <-w.turn:
+	case err := <-r.turn:
 		return err
 	case <-ctx.Done():
 	}
-	if g.forget(namespace, w) {
-		return ended(ctx, busy("requests of "+named(namespace)))
+	if g.forget(r) {
+		return ended(ctx, busy("requests of "+named(r.namespace)))
 	}
-	if err := <-w.turn; err != nil { // both happened at once
+	if err := <-r.turn; err != nil { // both happened at once
 		return err
 	}
-	g.leave(namespace)
+	g.leave(r)
 	return ended(ctx, nil)
 }
 
-// line takes a place and returns nil, or returns the waiter for one.
-func (g *gate) line(namespace string) *waiter {
+// line adds a request to the queue of its namespace.
+func (g *gate) line(r *request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.free > 0 && g.running[namespace] < g.share {
-		g.take(namespace)
-		return nil
+	if len(g.queues[r.namespace]) == 0 {
+		g.round = append(g.round, r.namespace)
 	}
-	w := &waiter{turn: make(chan error, 1)}
-	if len(g.queues[namespace]) == 0 {
-		g.round = append(g.round, namespace)
-	}
-	g.queues[namespace] = append(g.queues[namespace], w)
+	g.queues[r.namespace] = append(g.queues[r.namespace], r)
 	g.waiting++
-	if g.waiting > g.room {
-		g.refuse(namespace)
+	if g.next(); g.waiting > g.room {
+		g.refuse(g.longest(r.namespace))
+		g.next()
 	}
-	return w
 }
 
-func (g *gate) take(namespace string) {
-	g.free--
-	g.running[namespace]++
+// next gives free places to the next requests in the round. A request that is too large for now holds up those behind it, unless its
+// namespace has its share: else a stream of small requests would keep it waiting.
+func (g *gate) next() {
+	for {
+		i := slices.IndexFunc(g.round, g.hasShare)
+		if i < 0 {
+			return
+		}
+		to := g.round[i]
+		r := g.queues[to][0]
+		if g.free == 0 || g.all.requests > 0 && g.all.bytes+r.bytes > g.runningBytes {
+			return
+		}
+		g.count(r, 1)
+		r.users++
+		g.remove(to, 0)
+		if i := slices.Index(g.round, to); i >= 0 {
+			g.round = append(slices.Delete(g.round, i, i+1), to)
+		}
+		r.turn <- nil
+	}
 }
 
-// leave gives a place back, and to the next waiter.
-func (g *gate) leave(namespace string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.free++
-	if g.running[namespace]--; g.running[namespace] == 0 {
-		delete(g.running, namespace)
-	}
-	next := slices.IndexFunc(g.round, func(n string) bool { return g.running[n] < g.share })
-	if next < 0 {
+// hasShare reports whether the first request of a namespace is within its share.
+func (g *gate) hasShare(namespace string) bool {
+	of := g.running[namespace]
+	return of.requests == 0 || of.requests < g.share && of.bytes+g.queues[namespace][0].bytes <= g.runningBytes*3/4
+}
+
+// count adds a request to those that run, or, with by -1, takes it away.
+func (g *gate) count(r *request, by int) {
+	of, bytes := g.running[r.namespace], int64(by)*r.bytes
+	g.free -= by
+	g.all = load{g.all.requests + by, g.all.bytes + bytes}
+	if of = (load{of.requests + by, of.bytes + bytes}); of.requests == 0 {
+		delete(g.running, r.namespace)
 		return
 	}
-	to := g.round[next]
-	w := g.queues[to][0]
-	g.take(to)
-	g.remove(to, 0)
-	if i := slices.Index(g.round, to); i >= 0 {
-		g.round = append(slices.Delete(g.round, i, i+1), to)
-	}
-	w.turn <- nil
+	g.running[r.namespace] = of
 }
 
-// refuse refuses the newest request of the longest queue. Between equals it is that of the namespace that came last.
-func (g *gate) refuse(last string) {
+// leave gives a place back, and to the next request.
+func (g *gate) leave(r *request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.count(r, -1)
+	g.unused(r)
+	g.next()
+}
+
+// longest returns the namespace with the longest queue. Between equals it is the one that came last.
+func (g *gate) longest(last string) string {
 	longest := last
 	for namespace, queue := range g.queues {
 		if len(queue) > len(g.queues[longest]) {
 			longest = namespace
 		}
 	}
-	newest := len(g.queues[longest]) - 1
-	w := g.queues[longest][newest]
-	g.remove(longest, newest)
-	w.turn <- busy("requests of " + named(longest))
+	return longest
 }
 
-// forget takes a waiter out of its queue. It reports false if the waiter has left it already.
-func (g *gate) forget(namespace string, w *waiter) bool {
+// refuse refuses the newest request of a namespace that waits. Its memory counts as free at once.
+func (g *gate) refuse(namespace string) {
+	newest := len(g.queues[namespace]) - 1
+	r := g.queues[namespace][newest]
+	g.remove(namespace, newest)
+	g.held -= r.bytes
+	r.bytes = 0
+	r.turn <- busy("requests of " + named(namespace))
+}
+
+// forget takes a request out of its queue. It reports false if the request has left it already.
+func (g *gate) forget(r *request) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	i := slices.Index(g.queues[namespace], w)
+	i := slices.Index(g.queues[r.namespace], r)
 	if i < 0 {
 		return false
 	}
-	g.remove(namespace, i)
+	g.remove(r.namespace, i)
+	g.next()
 	return true
 }
 
@@ -144,5 +243,5 @@ func named(namespace string) string {
 
 // busy is the error if too many requests wait, or one has waited too long.
 func busy(who string) *refusal {
-	return &refusal{code: http.StatusTooManyRequests, text: "too many " + who + " wait for the webhook", result: Refused}
+	return &refusal{code: http.StatusTooManyRequests, text: "too many or too large " + who + " wait for the webhook", result: Refused}
 }

@@ -17,10 +17,10 @@ const shownID = 10
 
 // run calls the function of a review that has its turn, and gives the turn back when the function has returned. If the
 // context ends first, run returns at once.
-func (s *Server) run(ctx context.Context, to *route, j job) (answer, error) {
+func (s *Server) run(ctx context.Context, to *route, j job, of *request) (answer, error) {
 	done := make(chan answer, 1)
 	s.running.Go(func() {
-		defer to.lane.gate.leave(j.namespace)
+		defer to.lane.gate.leave(of)
 		done <- s.guarded(ctx, to, j)
 	})
 	select {

@@ -25,7 +25,8 @@ type lane struct {
 }
 
 func newLane(set Options, bytes int64, patience time.Duration) *lane {
-	return &lane{gate: newGate(set.AtOnce, set.Waiting), reading: make(chan struct{}, set.AtOnce), bytes: bytes, patience: patience}
+	b := bounds{room: set.Waiting, heldBytes: max(heldBytes, bytes), runningBytes: max(runningBytes, bytes)}
+	return &lane{gate: newGate(set.AtOnce, b), reading: make(chan struct{}, set.AtOnce), bytes: bytes, patience: patience}
 }
 
 // route is a path with the function that answers there.
@@ -82,7 +83,9 @@ func (s *Server) reviewing(to *route, by int) {
 
 // answer writes the answer to a request that began at a time, and returns how it counts.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, to *route, began time.Time) (result string) {
-	a, err := s.asked(w, r, to, began)
+	of := newRequest()
+	defer to.lane.gate.release(of)
+	a, err := s.asked(w, r, to, of, began)
 	if err == nil {
 		err = write(w, http.StatusOK, a.body)
 	}
@@ -98,7 +101,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, to *route, began
 }
 
 // asked reads a review, waits for its turn and runs its function.
-func (s *Server) asked(w http.ResponseWriter, r *http.Request, to *route, began time.Time) (answer, error) {
+func (s *Server) asked(w http.ResponseWriter, r *http.Request, to *route, of *request, began time.Time) (answer, error) {
 	if err := checkHead(r); err != nil {
 		return answer{}, err
 	}
@@ -109,7 +112,7 @@ func (s *Server) asked(w http.ResponseWriter, r *http.Request, to *route, began 
 	late := &refusal{code: http.StatusGatewayTimeout, text: to.path + " gave no response within " + wait.String() + ", shortly before the timeout of the request", result: TimedOut}
 	ctx, cancel := context.WithDeadlineCause(r.Context(), began.Add(wait), late)
 	defer cancel()
-	body, err := to.lane.read(ctx, w, r)
+	body, err := to.lane.read(ctx, w, r, of)
 	if err != nil {
 		return answer{}, err
 	}
@@ -117,8 +120,9 @@ func (s *Server) asked(w http.ResponseWriter, r *http.Request, to *route, began 
 	if err != nil {
 		return answer{}, err
 	}
-	if err := to.lane.gate.enter(ctx, j.namespace); err != nil {
+	of.namespace = j.namespace
+	if err := to.lane.gate.enter(ctx, of); err != nil {
 		return answer{}, err
 	}
-	return s.run(ctx, to, j)
+	return s.run(ctx, to, j, of)
 }

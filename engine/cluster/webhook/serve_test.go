@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -252,10 +253,11 @@ func TestAFunctionThatGivesUpDeniesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		to.lane.gate.mu.Lock()
-		to.lane.gate.take("shop")
-		to.lane.gate.mu.Unlock()
-		if a, err := s.run(ctx, to, j); err == nil {
+		of := in("shop", 0)
+		if err := to.lane.gate.enter(t.Context(), of); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := s.run(ctx, to, j, of); err == nil {
 			t.Fatalf("the answer is %s", a.result)
 		}
 	}
@@ -312,6 +314,48 @@ func TestAFloodOfANamespaceLeavesRoomForOthers(t *testing.T) {
 		}
 		if want := map[int]int{200: 3 + 8, 429: 89}; !cmp.Equal(want, count) {
 			t.Errorf("the flood: %v, want %v", count, want)
+		}
+	})
+}
+
+// TestABurstOfLargeReviewsTakesLittleMemory holds the bound on bytes end to end: hundreds of large reviews of a namespace, which run,
+// wait and are read, have a bounded sum, and another namespace has its answer.
+func TestABurstOfLargeReviewsTakesLittleMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, most atomic.Int64
+		s, _ := newServer(t, func(o *Options) {
+			o.Reviews["/slow"] = func(_ context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+				size := int64(len(r.Name))
+				most.Store(max(most.Load(), running.Add(size)))
+				<-time.After(time.Second)
+				running.Add(-size)
+				return &admissionv1.AdmissionResponse{Allowed: true}
+			}
+		})
+		gate := s.routes["/slow"].lane.gate
+		large := review("flood", strings.Repeat("x", 2<<20))
+		var wg sync.WaitGroup
+		codes := make([]int, 200)
+		for i := range codes {
+			wg.Go(func() { codes[i] = send(t.Context(), s, "/slow", large).Code })
+		}
+		synctest.Wait()
+		if held := gate.held; held > heldBytes || held < heldBytes-4<<20 {
+			t.Errorf("%d bytes are held", held)
+		}
+		if w := send(t.Context(), s, "/slow", review("shop", "web")); w.Code != http.StatusOK {
+			t.Errorf("the other namespace: %d %s", w.Code, w.Body)
+		}
+		wg.Wait()
+		count := map[int]int{}
+		for _, code := range codes {
+			count[code]++
+		}
+		if most.Load() > runningBytes || count[200] < 8 || count[200]+count[429] != len(codes) {
+			t.Errorf("%d bytes ran at once, answers %v", most.Load(), count)
+		}
+		if gate.held != 0 || gate.all != (load{}) || gate.free != DefaultAtOnce {
+			t.Errorf("what is left: %+v", gate)
 		}
 	})
 }

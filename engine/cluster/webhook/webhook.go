@@ -54,7 +54,7 @@ const (
 	Failed    = "failed"    // an object could not be converted, or the function gave no response
 	Panicked  = "panicked"  // the function panicked or called runtime.Goexit
 	TimedOut  = "timeout"   // the function did not return in time
-	Refused   = "refused"   // too many requests waited
+	Refused   = "refused"   // too many or too large requests waited
 	Invalid   = "invalid"   // the request was no review
 	Cut       = "cut"       // the API server, or the end of this process, did not wait for the answer
 )
@@ -100,7 +100,8 @@ type Options struct {
 	// them. Defaults to [DefaultAtOnce].
 	AtOnce int
 	// Waiting is how many requests wait for their turn, for reviews and for conversions each. If there are more, the server refuses
-	// the newest one of the namespace that has the most, with 429 and Retry-After. Defaults to [DefaultWaiting].
+	// the newest one of the namespace that has the most, with 429 and Retry-After. It does the same if bodies have more than 32 MiB
+	// together. Defaults to [DefaultWaiting].
 	Waiting int
 	// ReviewBytes and ConversionBytes limit bodies. They default to [DefaultReviewBytes] and [DefaultConversionBytes].
 	ReviewBytes, ConversionBytes int64

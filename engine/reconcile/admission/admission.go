@@ -53,7 +53,10 @@ func Decide(ctx context.Context, h *dsl.Handler, r *admissionv1.AdmissionRequest
 		}
 		return &admissionv1.AdmissionResponse{Allowed: true}
 	}
-	before := request.Object.DeepCopy()
+	var before *unstructured.Unstructured
+	if h.Admission.Mutates {
+		before = request.Object.DeepCopy()
+	}
 	if err = h.Admission.Func(ctx, request); err != nil {
 		return judged(h, request, err)
 	}
