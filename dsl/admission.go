@@ -181,6 +181,11 @@ type PolicyParams struct {
 	Optional bool
 }
 
+// AllOperations returns the operations that requests have.
+func AllOperations() []admissionv1.Operation {
+	return []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect}
+}
+
 // Operations sets the operations that an admission handler decides about. By default it decides about creations and updates.
 func Operations(list ...admissionv1.Operation) Option {
 	return admissionOption("operations", func(a *Admission) { a.Operations = list })

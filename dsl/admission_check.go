@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	registrationv1 "k8s.io/api/admissionregistration/v1"
@@ -18,6 +19,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
+
+// longestReview is the longest time that the API server waits for a webhook.
+const longestReview = 30 * time.Second
 
 // checkAdmissions reports faults of the admission handlers.
 func (r *Resource) checkAdmissions(c check) {
@@ -44,6 +48,9 @@ func (r *Resource) checkAdmissions(c check) {
 			of.fault(w.Field, "%w", w.Err)
 		}
 		h.checkOptions(of)
+		if d := h.Timeout; d > 0 && (d%time.Second != 0 || d > longestReview) { // checkOptions reports others below zero
+			of.fault("timeout", "is %v, and the API server waits for a webhook 1 to 30 whole seconds (want %v)", d, min((d+time.Second-1).Truncate(time.Second), longestReview))
+		}
 		h.Admission.check(of)
 		r.checkSelected(of, h)
 		r.checkServed(of, h.Admission)
@@ -106,10 +113,9 @@ func (r *Resource) checkServed(c check, a *Admission) {
 
 // check reports faults of an admission handler's own options.
 func (a *Admission) check(c check) {
-	all := []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect}
 	for i, op := range a.Operations {
 		switch {
-		case !slices.Contains(all, op):
+		case !slices.Contains(AllOperations(), op):
 			c.fault(fmt.Sprintf("operations[%d]", i), "unknown operation %q (want CREATE, UPDATE, DELETE or CONNECT)", op)
 		case a.Mutates && op == admissionv1.Delete:
 			c.fault(fmt.Sprintf("operations[%d]", i), "a deletion stores no object that could be changed")

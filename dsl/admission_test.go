@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -56,6 +57,10 @@ func TestFaultsOfAdmissionHandlers(t *testing.T) {
 		{"filters and a timeout", func(r *Resource) {
 			r.Validate("a", fn, Label("a", "b"), When(func(*Subject) (bool, error) { return true, nil }), Timeout(5e9))
 		}, ""},
+		{"a timeout with a part of a second", func(r *Resource) { r.Validate("a", fn, Timeout(1500*time.Millisecond)) }, "is 1.5s, and the API server waits for a webhook 1 to 30 whole seconds (want 2s)"},
+		{"a timeout below a second", func(r *Resource) { r.Validate("a", fn, Timeout(time.Nanosecond)) }, "is 1ns, and the API server waits for a webhook 1 to 30 whole seconds (want 1s)"},
+		{"a timeout above the longest", func(r *Resource) { r.Validate("a", fn, Timeout(time.Minute)) }, "is 1m0s, and the API server waits for a webhook 1 to 30 whole seconds (want 30s)"},
+		{"the longest timeout", func(r *Resource) { r.Validate("a", fn, Timeout(30*time.Second)) }, ""},
 		{"an id twice", func(r *Resource) { r.Validate("a", fn); r.Mutate("A", fn) }, "the id is used twice"},
 		{"an id that is no part of a name", func(r *Resource) { r.Validate("a_b", fn) }, `want letters and digits, with '-' or '.' between them, at most 63, found "a_b"`},
 		{"an id with an empty part", func(r *Resource) { r.Validate("a..b", fn) }, `want letters and digits, with '-' or '.' between them, at most 63, found "a..b"`},

@@ -50,7 +50,7 @@ type admission struct {
 	Params        *paramsObject  `yaml:"params" doc:"An object that expressions read as params, such as a ConfigMap with limits."`
 	FailurePolicy failurePolicy  `yaml:"failurePolicy" default:"Fail" doc:"The outcome if an expression fails, or if nobody answers. Fail: the request is refused. Ignore: the rule does not apply."`
 	Enforce       enforcement    `yaml:"enforce" doc:"The place of the rule. policy: the API server evaluates it, as a policy; it is a fault if it cannot. webhook: the operator does. Default: policy if the API server can, else webhook."`
-	Timeout       time.Duration  `yaml:"timeout" default:"10s" doc:"For webhooks: how long the API server waits for the operator, in whole seconds, 30s at most."`
+	Timeout       time.Duration  `yaml:"timeout" default:"10s" doc:"For webhooks: how long the API server waits for the operator, 1s to 30s in whole seconds."`
 }
 
 // validationRule is a rule that objects must fulfil.

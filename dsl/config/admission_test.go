@@ -116,6 +116,10 @@ func TestFaultsOfRulesHavePlacesAndCures(t *testing.T) {
 		{"a change of what is deleted", "  mutate: [{id: a, operations: [delete], set: {spec: {size: 1}}}]", "x.yaml:9:33: resources[0].mutate[0].operations[0]: a deletion stores no object that could be changed"},
 		{"a subresource that the kind lacks", "  validate: [{id: a, rule: 'true', subresources: [stats]}]", `x.yaml:9:51: resources[0].validate[0].subresources[0]: foos have no subresource "stats" (did you mean "status"?)`},
 		{"connecting to a custom resource", "  validate: [{id: a, rule: 'true', operations: [connect]}]", `x.yaml:9:49: resources[0].validate[0].operations[0]: nobody connects to foos: their CRD has no such subresource`},
+		{"a timeout that the API server does not have", "  validate: [{id: a, rule: 'true', enforce: webhook, timeout: 1m}]", "x.yaml:9:63: resources[0].validate[0].timeout: is 1m0s, and the API server waits for a webhook 1 to 30 whole seconds (want 30s)"},
+		{"an operation in lower case", "  validate: [{id: a, rule: request.operation == 'update'}]", `x.yaml:9:49: resources[0].validate[0].rule: unknown operation "update" (did you mean "UPDATE"?)`},
+		{"an unknown operation in a list", "  validate: [{id: a, rule: 'true', when: \"request['operation'] in ['CREATE', 'PATCH']\"}]", `x.yaml:9:78: resources[0].validate[0].when: unknown operation "PATCH" (want one of CREATE, UPDATE, DELETE, CONNECT)`},
+		{"an unknown operation in a change", "  mutate: [{id: a, set: {labels: {by: \"${request.operation != 'Create' ? 'a' : 'b'}\"}}}]", `x.yaml:9:63: resources[0].mutate[0].set.labels.by: unknown operation "Create" (did you mean "CREATE"?)`},
 		{"an action of a change", "  mutate: [{id: a, action: warn, set: {spec: {size: 1}}}]", `x.yaml:9:20: resources[0].mutate[0].action: unknown field (want one of call, set, id, operations, subresources, when, labels, annotations, params, failurePolicy, enforce, timeout)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

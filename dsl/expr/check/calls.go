@@ -122,7 +122,8 @@ func (in *inspector) equality(e ast.Expr, args []argument) valueType {
 	return only(isBool)
 }
 
-// compared reports words that a value is compared with and that it never has: of the variable cause, and of the state in an outcome.
+// compared reports words that a value is compared with and that it never has: of the variable cause, of the state in an outcome, and of
+// request.operation, which has upper case.
 func (in *inspector) compared(value, with argument, s *scope) {
 	switch {
 	case in.isVariable(value.Expr, expr.Cause, s):
@@ -133,7 +134,20 @@ func (in *inspector) compared(value, with argument, s *scope) {
 		in.words(with, "cause", known)
 	case in.isState(value.Expr, s):
 		in.words(with, "state", dsl.OutcomeStates())
+	case in.isOperation(value.Expr, s):
+		var known []string
+		for _, o := range dsl.AllOperations() {
+			known = append(known, string(o))
+		}
+		in.words(with, "operation", known)
 	}
+}
+
+// isOperation reports whether a part is request.operation of a rule about requests.
+func (in *inspector) isOperation(e ast.Expr, s *scope) bool {
+	of, name, _ := expr.Selection(e)
+	_, rule := in.schemas.Vars[expr.Request]
+	return rule && name == "operation" && in.isVariable(of, expr.Request, s)
 }
 
 // isVariable reports whether a part is a variable, and not one of a macro with the same name.

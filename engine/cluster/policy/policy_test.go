@@ -45,7 +45,7 @@ admission:
   - {id: image, rule: "self.spec.containers.size() > 0", operations: [delete], subresources: [ephemeralcontainers], failurePolicy: Ignore, action: audit, reason: Forbidden, message: m}
   mutate:
   - {id: label, when: params.data.on == 'x', params: {apiVersion: v1, kind: ConfigMap, name: limits, namespace: ops, optional: true}, set: {labels: {a: "${params.data.a}"}}}
-  - {id: slow, enforce: webhook, timeout: 1500ms, set: {labels: {a: b}}}
+  - {id: slow, enforce: webhook, timeout: 2s, set: {labels: {a: b}}}
 `)
 	var got []string
 	objects := append(policy.Objects(op, "ops"), policy.Webhooks(op, "ops", policy.Client{Namespace: "ops", Service: "guard-webhook", Authorities: []byte("ca")})...)

@@ -14,12 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-const (
-	// DefaultTimeout is how long the API server waits for a webhook whose handler has no timeout.
-	DefaultTimeout = 10 * time.Second
-	// longestTimeout is the longest time that the API server accepts.
-	longestTimeout = 30 * time.Second
-)
+// DefaultTimeout is how long the API server waits for a webhook whose handler has no timeout.
+const DefaultTimeout = 10 * time.Second
 
 // Path returns the path under which the operator answers for an admission handler.
 func Path(r *dsl.Resource, h *dsl.Handler) string {
@@ -85,7 +81,7 @@ func Webhooks(op *dsl.Operator, namespace string, client Client) (out []*unstruc
 
 func validatingHook(m maker, client Client) registrationv1.ValidatingWebhook {
 	a := m.handler.Admission
-	timeout := min(cmp.Or(m.handler.Timeout, DefaultTimeout), longestTimeout)
+	timeout := cmp.Or(m.handler.Timeout, DefaultTimeout) // whole seconds, or it is a fault of the operator
 	requests := Matches(m.resource, a)
 	var rules []registrationv1.RuleWithOperations
 	for _, one := range requests.ResourceRules {
@@ -95,7 +91,7 @@ func validatingHook(m maker, client Client) registrationv1.ValidatingWebhook {
 		Name: Name(m.op, m.namespace, m.resource, m.handler), ClientConfig: client.config(Path(m.resource, m.handler)), Rules: rules,
 		FailurePolicy: &a.FailurePolicy, MatchPolicy: requests.MatchPolicy, NamespaceSelector: Namespaces(m.op, m.namespace, m.resource),
 		ObjectSelector: requests.ObjectSelector, SideEffects: new(registrationv1.SideEffectClassNone),
-		TimeoutSeconds: new(int32((timeout + time.Second - 1) / time.Second)), AdmissionReviewVersions: []string{"v1"},
+		TimeoutSeconds: new(int32(timeout / time.Second)), AdmissionReviewVersions: []string{"v1"},
 		MatchConditions: Named(Conditions(m.op, m.resource, a)),
 	}
 }
