@@ -42,7 +42,7 @@ func (c *children) Live(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 		live = s.family.renamer.Renamed(live)
 	}
 	judge := w.applier
-	judge.Settled = &apply.Settled{} // nothing is applied, so nothing is remembered
+	judge.Settled = &apply.Settled{Memory: &apply.SettledMemory{}} // nothing is applied, so nothing is remembered
 	if _, err := judge.Stale(w.object, live); err != nil {
 		return nil, nil // Apply returns this error to the handler
 	}

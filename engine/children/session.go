@@ -5,6 +5,7 @@ package children
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +28,7 @@ import (
 // Memory holds facts about an owner's children from one reconcile to the next. Its zero value is empty.
 type Memory struct {
 	// settled are children that the server rewrote.
-	settled apply.Settled
+	settled apply.SettledMemory
 	// inputs are the inputs of children that are as they are wanted.
 	inputs settledBy
 	// claims has the children that two handlers want.
@@ -89,6 +90,8 @@ type Session struct {
 	in          Input
 	lister      lister
 	judged      judged
+	settled     apply.Settled
+	settling    sync.Mutex // covers the targets of the memory
 	journal     journal
 	writer      ownerWriter
 	inventory   ownerInventory
@@ -99,6 +102,7 @@ type Session struct {
 // Begin begins the session of a reconcile. From then on, events of children find the owner.
 func (f *Family) Begin(in Input) *Session {
 	s := &Session{family: f, in: in}
+	s.settled.Memory = &in.Memory.settled
 	s.Claims = collision.Begin(&in.Memory.claims, f.settings.Handlers, in.Now, in.Done)
 	s.journal.family, s.journal.in = f, &s.in
 	s.writer.family, s.writer.in, s.writer.base = f, &s.in, in.Object

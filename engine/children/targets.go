@@ -128,7 +128,7 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 		return nil, err
 	}
 	a.fields = a.Noted(a.fields, live)
-	if drift.Holds(a.fields, live, a.Manager) || s.in.Memory.targets.same(a, live) {
+	if drift.Holds(a.fields, live, a.Manager) || s.isSettled(a, live) {
 		return live, nil
 	}
 	result, err := t.apply(ctx, a, live)
@@ -141,7 +141,7 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 		return nil, fmt.Errorf("patching %s: %w", a.People(), err)
 	}
 	a.fields = a.Noted(a.fields, result)
-	s.in.Memory.targets.keep(a, result)
+	s.settle(a, result)
 	return result, nil
 }
 

@@ -199,8 +199,8 @@ func (s *Session) Reclaim(ctx context.Context, span *transport.Span, owner metav
 		}
 	}
 	m := &s.in.Memory.targets
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	s.settling.Lock()
+	defer s.settling.Unlock()
 	err = errors.Join(failed...)
 	if err == nil {
 		m.refused = ""

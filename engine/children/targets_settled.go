@@ -5,7 +5,6 @@ package children
 
 import (
 	"errors"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -17,7 +16,6 @@ import (
 // settledTargets remembers targets in which the server writes a value in another way than it is sent. The zero value is
 // empty.
 type settledTargets struct {
-	mu sync.Mutex
 	of map[ownership.Target]settledTarget
 	// refused is the logged reason why targets without a handler could not be released.
 	refused string
@@ -33,19 +31,20 @@ func settledAs(a *aim, live *unstructured.Unstructured) (out settledTarget, ok b
 	return out, errors.Join(faults[:]...) == nil
 }
 
-// same reports whether this process has applied the same fields before, and the server's fields are as they were then.
-func (m *settledTargets) same(a *aim, live *unstructured.Unstructured) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before, found := m.of[a.Target]
+// isSettled reports whether this process has applied the same fields before, and the server's fields are as they were then.
+func (s *Session) isSettled(a *aim, live *unstructured.Unstructured) bool {
+	s.settling.Lock()
+	defer s.settling.Unlock()
+	before, found := s.in.Memory.targets.of[a.Target]
 	now, ok := settledAs(a, live)
 	return found && ok && now == before
 }
 
-// keep remembers the server's fields of a target, if they differ from the fields that were sent.
-func (m *settledTargets) keep(a *aim, result *unstructured.Unstructured) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// settle remembers the server's fields of a target, if they differ from the fields that were sent.
+func (s *Session) settle(a *aim, result *unstructured.Unstructured) {
+	s.settling.Lock()
+	defer s.settling.Unlock()
+	m := &s.in.Memory.targets
 	delete(m.of, a.Target)
 	now, ok := settledAs(a, result)
 	if !ok || drift.Holds(a.fields, result, a.Manager) {

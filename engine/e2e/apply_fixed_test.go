@@ -155,7 +155,7 @@ func changeOf(t *testing.T, ns string, tt fixedCase, edit string) error {
 	}
 	a := applying.Applier{
 		Owner:   ownership.Owner{Object: owner, Keys: ownership.KeysOf(dsl.New("fixed"))},
-		Manager: "fixed", Settled: &applying.Settled{}, Found: &drift.Drift{}, Lacking: true,
+		Manager: "fixed", Settled: &applying.Settled{Memory: &applying.SettledMemory{}}, Found: &drift.Drift{}, Lacking: true,
 	}
 	desired := func(value, port string) *unstructured.Unstructured {
 		text := strings.NewReplacer("NAME", ns, "VALUE", value, "PORT", port).Replace(tt.object)

@@ -251,7 +251,7 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		if err := unstructured.SetNestedField(desired.Object, "y", "data", "value"); err != nil {
 			t.Fatal(err)
 		}
-		applier := childapply.Applier{Owner: of, Manager: "law", Settled: &childapply.Settled{}}
+		applier := childapply.Applier{Owner: of, Manager: "law", Settled: &childapply.Settled{Memory: &childapply.SettledMemory{}}}
 		_, sent, err := applier.Apply(t.Context(), plane.Dynamic().Resource(maps.Name).Namespace(ns), desired, old)
 		if sent != "" || !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
 			t.Errorf("deed %q, error %v", sent, err)

@@ -90,14 +90,20 @@ type Observer interface {
 	Wrote(*unstructured.Unstructured)
 }
 
-// Settled remembers children that differ from the applied objects, because the server rewrote a value. The zero value is
-// empty.
-type Settled struct {
-	mu sync.Mutex
-	of map[string]string // the content by the child's name
+// SettledMemory has what is known of an owner's children from one reconcile to the next. Its zero value is empty.
+type SettledMemory struct {
+	// of has the content of children that differ from the applied objects, because the server rewrote a value, by name.
+	of map[string]string
 	// values has digests of the last desired objects, including the values of Secrets, for children whose drift is
 	// ignored.
 	values map[string]string
+}
+
+// Settled remembers children that the server rewrote, in a reconcile that may apply several at the same time.
+type Settled struct {
+	mu sync.Mutex
+	// Memory is used by one reconcile at a time. It is required.
+	Memory *SettledMemory
 }
 
 // same reports whether the desired object equals the one of the last call or the last apply in this process. The first
@@ -106,10 +112,10 @@ func (s *Settled) same(desired *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	is := digest(desired.Object)
-	if was, known := s.values[name(desired)]; known {
+	if was, known := s.Memory.values[name(desired)]; known {
 		return was == is
 	}
-	s.keepLocked(desired)
+	s.Memory.keep(desired)
 	return true
 }
 
@@ -117,15 +123,15 @@ func (s *Settled) same(desired *unstructured.Unstructured) bool {
 func (s *Settled) knows(live *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, known := s.of[name(live)]
+	_, known := s.Memory.of[name(live)]
 	return known
 }
 
-func (s *Settled) keepLocked(desired *unstructured.Unstructured) {
-	if s.values == nil {
-		s.values = map[string]string{}
+func (m *SettledMemory) keep(desired *unstructured.Unstructured) {
+	if m.values == nil {
+		m.values = map[string]string{}
 	}
-	s.values[name(desired)] = digest(desired.Object)
+	m.values[name(desired)] = digest(desired.Object)
 }
 
 // Apply applies the child as desired, which [ownership.Owner.Complete] has completed. Cached is the object of that name
@@ -238,7 +244,7 @@ func (a Applier) Holds(desired, live *unstructured.Unstructured) bool {
 	}
 	a.Settled.mu.Lock()
 	defer a.Settled.mu.Unlock()
-	return a.Settled.of[name(live)] == a.content(live)
+	return a.Settled.Memory.of[name(live)] == a.content(live)
 }
 
 // asWanted reports whether live has all that is desired, and no additions by others that have to be removed.
@@ -338,16 +344,17 @@ func (a Applier) noted(desired *unstructured.Unstructured) *unstructured.Unstruc
 func (a Applier) settle(desired, result *unstructured.Unstructured) {
 	a.Settled.mu.Lock()
 	defer a.Settled.mu.Unlock()
-	delete(a.Settled.of, name(result))
+	m := a.Settled.Memory
+	delete(m.of, name(result))
 	if a.Drift == dsl.DriftIgnore {
-		a.Settled.keepLocked(desired)
+		m.keep(desired)
 		return
 	}
 	if !a.asWanted(desired, result) {
-		if a.Settled.of == nil {
-			a.Settled.of = map[string]string{}
+		if m.of == nil {
+			m.of = map[string]string{}
 		}
-		a.Settled.of[name(result)] = a.content(result)
+		m.of[name(result)] = a.content(result)
 	}
 }
 

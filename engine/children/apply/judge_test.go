@@ -52,7 +52,7 @@ func TestObjectsOfOthersAreRefused(t *testing.T) {
 }
 
 func TestATieThatWasCutIsPutBack(t *testing.T) {
-	a := Applier{Owner: owner(t), Settled: &Settled{}}
+	a := Applier{Owner: owner(t), Settled: &Settled{Memory: &SettledMemory{}}}
 	desired := objectOf(t, "v1", "ConfigMap", `{"metadata":{"name":"c"},"data":{"n":"1"}}`)
 	if err := a.Owner.Complete(desired, true, dsl.ChildSpec{}); err != nil {
 		t.Fatal(err)
