@@ -68,7 +68,7 @@ func Rests(e *Engine, namespace, name string) bool {
 	for r := range e.resources.All {
 		t := r.inbox.Take(cache.ObjectName{Namespace: namespace, Name: name})
 		defer t.Close()
-		if t.Memory == nil || t.Memory.RareState != nil {
+		if t.Memory == nil || t.Memory.HasRare() {
 			return false
 		}
 	}

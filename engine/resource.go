@@ -46,7 +46,7 @@ type resource struct {
 	controller *reconcile.Controller
 	// own is the source of the objects. inbox keeps their changes between reconciles.
 	own   *source.Source
-	inbox *inbox.Inbox[reconcile.ObjectState]
+	inbox *inbox.Inbox[reconcile.StoredState]
 	// family, related, indexes and daemons serve objects with their children, related objects, indexes and daemons.
 	// tombstones confirms the deletion of objects without a deletion event.
 	family     *children.Family
@@ -66,7 +66,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	rules := reconcile.NewRules(e.op, spec, e.digests, e.missed(spec))
 	form := cached.FormOf(spec.Cache, rules.Held)
 	r.texts = attempt.NewTexts(r.log)
-	r.inbox = inbox.New[reconcile.ObjectState](r)
+	r.inbox = inbox.New[reconcile.StoredState](r)
 	r.own = e.feeds.New(source.Settings{
 		Name: spec.Name, Log: r.log, Handler: r,
 		Source:  watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Form: form},

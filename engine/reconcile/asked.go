@@ -27,11 +27,8 @@ func (s *Controller) idle(ctx context.Context, a arrival, w Why) {
 func (s *Controller) Account(ctx context.Context, key cache.ObjectName) {
 	s.Observer.Questions.answer(key, func() *why.Answer {
 		t := s.Inbox.Peek(key)
-		known := t.Memory
-		defer known.Sleep()
-		defer known.borrow()()
-		t.Memory = known.expecting(t.Expected, t.Awaited)
-		a, err := s.arrive(ctx, key, t, s.Pauses.Around(key.Namespace, true))
+		memory := t.Memory.Open().forAnswer().expecting(t.Expected, t.Awaited)
+		a, err := s.arrive(ctx, key, t, &memory, s.Pauses.Around(key.Namespace, true))
 		if err != nil || !a.exists() {
 			return s.without(key, err)
 		}
@@ -62,17 +59,16 @@ func (s *Controller) look(ctx context.Context, a arrival, w Why) *why.Answer {
 	if object == nil {
 		return s.without(a.key, err)
 	}
-	m := a.memory
-	if m == nil || m.UID != object.GetUID() {
-		m = newMemory(object.GetUID())
+	m := a.memory.forAnswer()
+	if m.UID != object.GetUID() {
+		m = newState(object.GetUID())
 	}
-	defer m.borrow()()
 	if s.Writer.Renamer.Finds(object) {
 		object = s.Writer.Renamer.Renamed(object)
 	}
-	object = s.asTakenOver(object, m)
+	object = s.asTakenOver(object, m.Progress)
 	in := Input{Key: a.key, Object: object, Version: a.version, Deletion: progress.Deletion(object, false), Now: a.now, Changes: a.changes}
-	p, st := s.open(in, m, opening{rules: &s.Rules.Progress})
+	p, st := s.open(in, &m, opening{rules: &s.Rules.Progress})
 	out := p.explain(p.result(p.foresee(ctx, st), nil))
 	switch {
 	case w.Reason.None():
@@ -87,8 +83,8 @@ func (s *Controller) look(ctx context.Context, a arrival, w Why) *why.Answer {
 }
 
 // asTakenOver returns an object as the next reconcile will see it after [Controller.takenOver].
-func (s *Controller) asTakenOver(o *unstructured.Unstructured, m *ObjectState) *unstructured.Unstructured {
-	if m.Progress.Known() || !s.Writer.hasMarker(o) {
+func (s *Controller) asTakenOver(o *unstructured.Unstructured, known progress.Memory) *unstructured.Unstructured {
+	if known.Known() || !s.Writer.hasMarker(o) {
 		return o
 	}
 	text, err := progress.TakenOver(&s.Rules.Progress, o, draftOf(o).Look)

@@ -34,7 +34,7 @@ type Controller struct {
 
 	// Own is the source of the resource's objects. Inbox keeps changes of them between reconciles.
 	Own   *source.Source
-	Inbox *inbox.Inbox[ObjectState]
+	Inbox *inbox.Inbox[StoredState]
 	// Family, Relations, Indexes, Daemons and Machines serve the objects with children, related objects, indexes,
 	// daemons and state machines. Tombstones confirms deletions.
 	Family     *children.Family

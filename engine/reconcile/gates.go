@@ -66,8 +66,10 @@ type arrival struct {
 	// read.
 	pause *pause.Pause
 	whole bool
-	// memory is the state of the object in this process. changes are the events since its last reconcile.
-	memory  *ObjectState
+	// memory is the state of the object in this process. Replaced: the state of the last reconcile was another object's.
+	memory   *ObjectState
+	replaced bool
+	// changes are the events since the last reconcile.
 	changes inbox.Changes
 	// current: caches show this operator's own writes.
 	current bool
@@ -82,9 +84,10 @@ type arrival struct {
 	share *children.Share
 }
 
-// arrive reads the object of a batch. Halt is the pause that holds everything under the key, nil for none.
-func (s *Controller) arrive(ctx context.Context, key cache.ObjectName, t *Batch, halt *pause.Pause) (arrival, error) {
-	a := arrival{key: key, pause: halt, memory: t.Memory, changes: t.Changes, now: time.Now()}
+// arrive reads the object of a batch. Memory is the state of the key's last object. If the object is another one, arrive
+// replaces the state. Halt is the pause that holds everything under the key, nil for none.
+func (s *Controller) arrive(ctx context.Context, key cache.ObjectName, t *Batch, memory *ObjectState, halt *pause.Pause) (arrival, error) {
+	a := arrival{key: key, pause: halt, memory: memory, changes: t.Changes, now: time.Now()}
 	a.current = a.memory.CaughtUp(ctx, s.Host.Read) // before the read, so that the read is at least as new
 	a.version, _ = s.Own.Get(key)
 	if a.whole = halt != nil && halt.By == pause.Operator; a.whole || a.version == nil {
@@ -99,8 +102,9 @@ func (s *Controller) arrive(ctx context.Context, key cache.ObjectName, t *Batch,
 	}
 	object := a.object()
 	a.pause = s.Pauses.Of(object)
-	if uid := object.GetUID(); a.memory == nil || a.memory.UID != uid {
-		a.memory = newMemory(uid).expecting(t.Expected, nil)
+	if uid := object.GetUID(); memory.UID != uid {
+		a.replaced = memory.UID != ""
+		*memory = newState(uid).expecting(t.Expected, nil)
 		a.current = !slices.ContainsFunc(t.Expected, func(w inbox.Write) bool { return w.UID == uid })
 	}
 	return a, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -42,9 +43,8 @@ func (s *Controller) reconcileGone(ctx context.Context, key cache.ObjectName, t 
 			continue
 		}
 		if d.Memory == nil {
-			d.Memory = newMemory(d.Object.GetUID())
+			d.Memory = new(newState(d.Object.GetUID())).Stored()
 		}
-		d.Memory.Wake()
 		if s.isFinalized(ctx, key, d) {
 			continue
 		}
@@ -64,9 +64,11 @@ func (s *Controller) reconcileGone(ctx context.Context, key cache.ObjectName, t 
 			t.Left = append(t.Left, t.Gone[i:]...)
 			return next, err
 		}
-		if d.Memory == t.Memory { // if a selector selects it again, it is a new object
-			t.Memory = newMemory(d.Memory.UID)
-			t.Memory.Writes = d.Memory.Writes
+		if t.Memory != nil && t.Memory.UID == d.Memory.UID { // if a selector selects it again, it is a new object
+			next := newState(d.Memory.UID)
+			next.Writes = d.Memory.Open().Writes
+			t.Memory = next.Stored()
+			t.Replaced()
 		}
 		if !d.Memory.Finalized && due.After > 0 {
 			t.Left = append(t.Left, d)
@@ -92,12 +94,12 @@ func keepGone(t *Batch) {
 }
 
 // forgetGone drops the state of a key that has no object. It reports whether the object is gone for certain.
-func (s *Controller) forgetGone(key cache.ObjectName, t *Batch) (gone bool) {
-	if s.Rules.Deletes && t.Memory != nil && !hasDeletion(t) {
-		t.Keep(t.Memory) // the cache is ahead of the inbox: the deletion event follows
-		t.Handled()
+func (s *Controller) forgetGone(key cache.ObjectName, t *Batch, memory *ObjectState) (gone bool) {
+	if s.Rules.Deletes && memory.UID != "" && !hasDeletion(t, memory.UID) {
+		t.Handled() // the cache is ahead of the inbox: the deletion event follows
 		return false
 	}
+	*memory = ObjectState{}
 	if t.Forget() {
 		s.Family.Forget(key)
 	}
@@ -110,10 +112,10 @@ func (s *Controller) forgetGone(key cache.ObjectName, t *Batch) (gone bool) {
 }
 
 // hasDeletion reports whether the batch has the deletion of the remembered object.
-func hasDeletion(t *Batch) bool {
+func hasDeletion(t *Batch, remembered types.UID) bool {
 	return slices.ContainsFunc(t.Gone, func(d *Tombstone) bool {
 		uid := d.Object.GetUID()
-		return uid == t.Memory.UID || uid == "" // if the watch missed the deletion, only the name may be known
+		return uid == remembered || uid == "" // if the watch missed the deletion, only the name may be known
 	})
 }
 
@@ -137,14 +139,16 @@ func (s *Controller) runGone(ctx context.Context, key cache.ObjectName, d *Tombs
 	if s.Writer.Renamer.Finds(last) {
 		last = s.Writer.Renamer.Renamed(last)
 	}
-	d.Memory.Rejected = nil // the object is gone, so the server can reject no changes of it
-	p, st := s.open(Input{Key: key, Object: last, Gone: true, Deletion: progress.Deletion(last, true), Now: time.Now(), Changes: come}.traced(ctx, s.Tracer), d.Memory,
+	memory := d.Memory.Open()
+	memory.Rejected = nil // the object is gone, so the server can reject no changes of it
+	p, st := s.open(Input{Key: key, Object: last, Gone: true, Deletion: progress.Deletion(last, true), Now: time.Now(), Changes: come}.traced(ctx, s.Tracer), &memory,
 		opening{rules: &s.Rules.Progress, wakes: true})
 	out := p.runGone(ctx, st)
 	p.Observer.Ended(p, out, s.Rules.Readers)
 	if out.Err == nil && (p.memory.Finalized || out.Due.After <= 0) {
-		p.memory.Gone()
+		memory.Troubles.Gone()
 	}
+	d.Memory = memory.Stored()
 	return out.Due, out.Err
 }
 
@@ -202,11 +206,8 @@ func (s *Controller) isBack(key cache.ObjectName, d *Tombstone, t *Batch) bool {
 	if !found || there.GetUID() != d.Object.GetUID() && d.Object.GetUID() != "" {
 		return false
 	}
-	if d.Unseen && d.Memory != nil && (t.Memory == nil || t.Memory.UID != d.Memory.UID) {
-		t.Memory = d.Memory.Wake()
-	}
 	if d.Memory != nil {
-		t.Memory = d.Memory.Back(t.Memory)
+		t.Memory = d.Memory.back(t.Memory, d.Unseen)
 	}
 	s.Tombstones.Known(d.Object.GetUID())
 	return true

@@ -26,7 +26,7 @@ import (
 // isDeletionHeld reports whether a limit holds the delete handlers of an object, before the first of them begins. If it
 // does not, the deletion counts as begun, unless only a person asks.
 func (s *Controller) isDeletionHeld(a *arrival) (detail string, closed bool) {
-	if !a.exists() || a.object().GetDeletionTimestamp() == nil || !s.beginsDeletion(a.object(), a.memory) {
+	if !a.exists() || a.object().GetDeletionTimestamp() == nil || !s.beginsDeletion(a.object(), a.memory.commonState) {
 		return "", false
 	}
 	x := s.deletion(a.key, a.object(), limits.Deleted)
@@ -44,7 +44,7 @@ func (s *Controller) isDeletionHeld(a *arrival) (detail string, closed bool) {
 
 // beginsDeletion reports whether a reconcile would begin the delete handlers of an object that exists. It returns false
 // if the object no longer has the finalizer, which goes when they are done.
-func (s *Controller) beginsDeletion(o metav1.Object, m *ObjectState) bool {
+func (s *Controller) beginsDeletion(o metav1.Object, m commonState) bool {
 	if !s.hasDeletionAhead(o, m) {
 		return false
 	}
@@ -55,7 +55,7 @@ func (s *Controller) beginsDeletion(o metav1.Object, m *ObjectState) bool {
 
 // hasDeletionAhead reports whether the delete handlers of an object have neither begun nor finished: in this process, or
 // as the stored progress says.
-func (s *Controller) hasDeletionAhead(o metav1.Object, m *ObjectState) bool {
+func (s *Controller) hasDeletionAhead(o metav1.Object, m commonState) bool {
 	if !s.Rules.DeleteHandlers || m.DeletionBegun || m.Finalized {
 		return false
 	}
@@ -73,7 +73,7 @@ func (s *Controller) deletion(key cache.ObjectName, o metav1.Object, cause limit
 // holdGone returns how long the delete handlers of an object that is gone have to wait for the limits; zero if they may
 // begin.
 func (s *Controller) holdGone(key cache.ObjectName, d *Tombstone, now time.Time) time.Duration {
-	if !s.hasDeletionAhead(d.Object, d.Memory) {
+	if !s.hasDeletionAhead(d.Object, d.Memory.commonState) {
 		return 0
 	}
 	cause := limits.Deleted

@@ -27,8 +27,22 @@ import (
 )
 
 // ObjectState is what this process knows about one object beyond what the object itself stores. It lasts as long as the
-// object and the leadership; if it is lost, handlers run for a resume. Only a reconcile of the object's key may use it.
+// object and the leadership; if it is lost, handlers run for a resume. A reconcile has a copy of its own, and the next
+// reconcile begins with it.
 type ObjectState struct {
+	commonState
+	rareState
+}
+
+// StoredState is an [ObjectState] between reconciles. Rare is nil if it would be empty.
+type StoredState struct {
+	commonState
+	rare *rareState
+}
+
+// commonState has the state that most objects have.
+type commonState struct {
+	// UID is the uid of the object; empty if no object has the key.
 	UID types.UID
 	// Seen: a reconcile over the object was finished.
 	Seen bool
@@ -53,12 +67,10 @@ type ObjectState struct {
 	Sweep prune.SweepMemory
 	// Breaker counts reconciles that write; nil before the first one.
 	Breaker *breaker.Breaker
-	// RareState is set from Wake to Sleep. Between reconciles it is nil if it is empty.
-	*RareState
 }
 
-// RareState has the state that few objects need, or that is needed for a short time.
-type RareState struct {
+// rareState has the state that few objects need, or that is needed for a short time.
+type rareState struct {
 	// Rerun are handlers that the next reconcile runs, because others have written children in the last one.
 	Rerun []string
 	// Rejected are handlers whose changes the server rejected the last time.
@@ -119,30 +131,55 @@ type Halt struct {
 const Itself = ""
 
 // Tombstone is an object that is gone, with its state.
-type Tombstone = inbox.Tombstone[ObjectState]
+type Tombstone = inbox.Tombstone[StoredState]
 
 // Batch has the changes that a reconcile has taken for its key.
-type Batch = inbox.Batch[ObjectState]
+type Batch = inbox.Batch[StoredState]
 
-// newMemory returns the state of an object that no reconcile has seen. It is awake.
-func newMemory(uid types.UID) *ObjectState { return &ObjectState{UID: uid, RareState: &RareState{}} }
+// newState returns the state of an object that no reconcile has seen.
+func newState(uid types.UID) ObjectState { return ObjectState{commonState: commonState{UID: uid}} }
 
-// Wake makes the state ready for use. A nil state stays nil.
-func (m *ObjectState) Wake() *ObjectState {
-	if m != nil && m.RareState == nil {
-		m.RareState = &RareState{}
+// Open returns the state for a reconcile. It is zero if nothing is stored.
+func (m *StoredState) Open() (out ObjectState) {
+	if m == nil {
+		return out
 	}
-	return m
+	out.commonState = m.commonState
+	if m.rare != nil {
+		out.rareState = *m.rare
+	}
+	return out
 }
 
-// borrow wakes the state for an answer. The returned function restores it.
-func (m *ObjectState) borrow() (giveBack func()) {
-	if m == nil {
-		return func() {}
+// Stored returns the state for the time until the next reconcile, without its empty parts.
+func (m *ObjectState) Stored() *StoredState {
+	rare := new(rareState)
+	*rare = m.rareState
+	if rare.Ignored == nil {
+		rare.Schemas = 0 // which counts only for them
 	}
-	m.Wake()
-	writes, filters, event := m.Writes.Clone(), m.Filters.Clone(), m.Event
-	return func() { m.Writes, m.Filters, m.Event = writes, filters, event }
+	if len(rare.Done) == 0 {
+		rare.Done = nil
+	}
+	if len(rare.Rows) == 0 {
+		rare.Rows = nil
+	}
+	if rare.Memo != nil && !rare.Shared && rare.Memo.Empty() {
+		rare.Memo = nil
+	}
+	if reflect.ValueOf(rare).Elem().IsZero() {
+		rare = nil
+	}
+	return &StoredState{commonState: m.commonState, rare: rare}
+}
+
+// HasRare reports whether the state has more than most objects have. Tests use it.
+func (m *StoredState) HasRare() bool { return m.rare != nil }
+
+// forAnswer returns a copy whose changes do not reach the state of reconciles.
+func (m ObjectState) forAnswer() ObjectState {
+	m.Writes, m.Filters = m.Writes.Clone(), m.Filters.Clone()
+	return m
 }
 
 // Reject notes that the server rejected a handler's changes.
@@ -165,7 +202,7 @@ func (m *ObjectState) Row(id string, row breaker.Row) {
 	}
 }
 
-// Kept returns the memo that handlers keep for the object, and makes it if there is none. Sleep drops an empty memo.
+// Kept returns the memo that handlers keep for the object, and makes it if there is none. Stored drops an empty memo.
 func (m *ObjectState) Kept() *dsl.Memo {
 	if m.Memo == nil {
 		m.Memo = &dsl.Memo{}
@@ -173,78 +210,57 @@ func (m *ObjectState) Kept() *dsl.Memo {
 	return m.Memo
 }
 
-// Share returns the memo for somebody who holds it beyond a reconcile, such as a daemon. Sleep does not drop it from
+// Share returns the memo for somebody who holds it beyond a reconcile, such as a daemon. Stored does not drop it from
 // then on.
 func (m *ObjectState) Share() *dsl.Memo {
 	m.Shared = true
 	return m.Kept()
 }
 
-// Back returns the state of an object that the cache shows again. Now is the present state, nil for none. Machines that
-// have gone through states of deletion in the meantime start over.
-func (m *ObjectState) Back(now *ObjectState) *ObjectState {
-	if m.RareState == nil {
-		return now
+// back returns the state of an object that the cache shows again. Now is the key's present state; nil for none. Unseen: the
+// object was only missing for a while, so its state goes on. Machines that have gone through states of deletion in the
+// meantime start over.
+func (m *StoredState) back(now *StoredState, unseen bool) *StoredState {
+	if unseen && (now == nil || now.UID != m.UID) {
+		now = m
 	}
-	for _, id := range slices.Sorted(maps.Keys(m.Done)) {
-		if m.Done[id].Book == nil {
+	was, out := m.Open(), now.Open()
+	for _, id := range slices.Sorted(maps.Keys(was.Done)) {
+		if was.Done[id].Book == nil {
 			continue
 		}
-		if now == nil || now.UID != m.UID {
-			now = newMemory(m.UID)
-			now.Writes = m.Writes
+		if out.UID != was.UID {
+			out = newState(was.UID)
+			out.Writes = was.Writes
 		}
-		now.Wake().Done, now.Rerun = m.Done, append(now.Rerun, id)
+		out.Done, out.Rerun = was.Done, append(out.Rerun, id)
 	}
-	return now
+	if out.UID == "" {
+		return nil
+	}
+	return out.Stored()
 }
 
 // Gone notes that the object is gone, or that another object has its name, so that the log stops counting it as failing.
-// The state may be nil.
-func (m *ObjectState) Gone() {
-	if m != nil && m.RareState != nil {
-		m.Troubles.Gone()
-	}
-}
-
-// Sleep ends the use of the state, and drops its empty parts. It may be called more than once.
-func (m *ObjectState) Sleep() {
-	if m == nil || m.RareState == nil {
-		return
-	}
-	if m.Ignored == nil {
-		m.Schemas = 0 // which counts only for them
-	}
-	if len(m.Done) == 0 {
-		m.Done = nil
-	}
-	if len(m.Rows) == 0 {
-		m.Rows = nil
-	}
-	if m.Memo != nil && !m.Shared && m.Memo.Empty() {
-		m.Memo = nil
-	}
-	if reflect.ValueOf(m.RareState).Elem().IsZero() {
-		m.RareState = nil
+func (m *StoredState) Gone() {
+	if m != nil && m.rare != nil {
+		m.rare.Troubles.Gone()
 	}
 }
 
 // CaughtUp reports whether caches show this operator's last writes to the object, its children and other objects.
 func (m *ObjectState) CaughtUp(ctx context.Context, read inbox.Read) bool {
-	return m == nil || m.Writes.Shown() || m.Writes.Recall(ctx, read)
+	return m.Writes.Shown() || m.Writes.Recall(ctx, read)
 }
 
-// expecting wakes the state, and adds writes to wait for: writes of other objects' reconciles, and own writes of earlier
-// reconciles.
-func (m *ObjectState) expecting(writes, own []inbox.Write) *ObjectState {
-	if m = m.Wake(); m != nil {
-		m.Writes.Resume(own)
-	}
+// expecting adds writes to wait for: writes of other objects' reconciles, and own writes of earlier reconciles.
+func (m ObjectState) expecting(writes, own []inbox.Write) ObjectState {
+	m.Writes.Resume(own)
 	if len(writes) == 0 {
 		return m
 	}
-	if m == nil {
-		m = newMemory(writes[len(writes)-1].UID)
+	if m.UID == "" {
+		m.UID = writes[len(writes)-1].UID
 	}
 	m.Writes.Expect(m.UID, writes)
 	return m

@@ -5,9 +5,12 @@ package reconcile
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/engine/cache/inbox"
 	"github.com/handwerk-dev/handwerk/engine/decide/breaker"
@@ -16,8 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// TestSleep holds what is kept of an object between reconciles: all that was remembered, and no room for what was not.
-func TestSleep(t *testing.T) {
+// TestStored holds what is kept of an object between reconciles: all that was remembered, and no room for what was not.
+func TestStored(t *testing.T) {
 	tests := map[string]struct {
 		remember func(m *ObjectState)
 		keeps    bool
@@ -44,40 +47,55 @@ func TestSleep(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := newMemory("u")
-			test.remember(m)
-			before := m.RareState
-			m.Sleep()
-			m.Sleep()
-			if kept := m.RareState != nil; kept != test.keeps || kept && m.RareState != before {
+			m := newState("u")
+			test.remember(&m)
+			stored := m.Stored()
+			if kept := stored.rare != nil; kept != test.keeps {
 				t.Errorf("what few objects have is kept: %t, want %t", kept, test.keeps)
 			}
-			if m.Wake(); m.RareState == nil || test.keeps && m.RareState != before {
-				t.Error("it is not there when the object is looked at again")
+			again := stored.Open()
+			if twice := again.Stored(); !reflect.DeepEqual(twice, stored) {
+				t.Errorf("opened and stored again it is %+v, want %+v", twice, stored)
 			}
 		})
 	}
-	var none *ObjectState
-	none.Wake().Sleep()
+}
+
+// TestAReconcileHasACopyOfTheState holds that a reconcile changes the stored state only by storing its own, and that an answer
+// changes none.
+func TestAReconcileHasACopyOfTheState(t *testing.T) {
+	m := newState("u")
+	broken := filter.Question{Handler: &dsl.Handler{ID: "h"}}
+	m.Filters.Failed(broken, filter.Answer{Err: errors.New("broken")}, filter.Moment{Backoff: func(int) time.Duration { return time.Second }})
+	stored, want := m.Stored(), m
+	want.Filters = m.Filters.Clone()
+	asked := stored.Open().forAnswer()
+	asked.Filters.Begin()
+	asked.Seen, asked.Rerun = true, []string{"h"}
+	if diff := cmp.Diff(want, stored.Open(), cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+		t.Errorf("the stored state (-want +got):\n%s", diff)
+	}
 }
 
 // TestAnObjectAtRestIsSmall holds what one costs that has nothing but the progress of its handlers.
 func TestAnObjectAtRestIsSmall(t *testing.T) {
-	if size := unsafe.Sizeof(ObjectState{}); size > 192 {
-		t.Errorf("each object costs %d bytes, want 192 at most: what few of them have belongs into RareState", size)
+	if size := unsafe.Sizeof(StoredState{}); size > 192 {
+		t.Errorf("each object costs %d bytes, want 192 at most: what few of them have belongs into rareState", size)
 	}
 }
 
 // TestAnEmptyMemoCostsNothing holds that a memo is there from one reconcile to the next where something is in it, and only there.
 func TestAnEmptyMemoCostsNothing(t *testing.T) {
-	m := newMemory("u")
+	m := newState("u")
 	m.Kept()
-	if m.Sleep(); m.RareState != nil {
-		t.Errorf("an empty memo is kept: %+v", m.RareState)
+	stored := m.Stored()
+	if stored.rare != nil {
+		t.Errorf("an empty memo is kept: %+v", stored.rare)
 	}
-	m.Wake().Kept().Set("a", 1)
-	m.Sleep()
-	if value, _ := m.Wake().Kept().Get("a"); value != 1 {
+	m = stored.Open()
+	m.Kept().Set("a", 1)
+	m = m.Stored().Open()
+	if value, _ := m.Kept().Get("a"); value != 1 {
 		t.Errorf("it keeps %v", value)
 	}
 }

@@ -147,9 +147,9 @@ func (p *run) daemonsEnd() bool {
 }
 
 // forget drops the state of a key that has no object, and stops the daemons of an object that is gone for certain.
-func (s *Controller) forget(key inbox.Key, t *Batch) {
-	t.Memory.Gone()
-	gone := s.forgetGone(key, t)
+func (s *Controller) forget(key inbox.Key, t *Batch, memory *ObjectState) {
+	memory.Troubles.Gone()
+	gone := s.forgetGone(key, t, memory)
 	s.Observer.History.Forget(s.Observer.id(key))
 	if s.Machines.Note(key, nil); gone {
 		s.Daemons.Reconcile(daemon.Input{Key: key})

@@ -126,9 +126,6 @@ func (p *run) newestPod(ctx context.Context, workload *unstructured.Unstructured
 
 // withPod returns the readiness of a child with the reason of its newest Pod.
 func (p *run) withPod(child *unstructured.Unstructured, is dsl.Readiness) dsl.Readiness {
-	if p.memory.RareState == nil {
-		return is // an answer may be made once the memory sleeps
-	}
 	if pod := p.memory.Unready[child.GetUID()].pod; pod.Reason != "" && !is.Ready {
 		is.Reason, is.Message, is.Stage = pod.Reason, is.Message+"; "+pod.Message, is.Stage+"; "+pod.Stage
 	}

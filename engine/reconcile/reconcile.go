@@ -17,11 +17,22 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// Reconcile runs one reconcile for a key: over a schedule, or over the objects that are gone and then the object that
-// the cache has. It returns when the key is due next.
+// Reconcile runs one reconcile for a key, and returns when the key is due next.
 func (s *Controller) Reconcile(ctx context.Context, key cache.ObjectName) (queue.Next, error) {
+	batch := s.Inbox.Take(key)
+	defer batch.Close()
+	next, err := s.reconcile(ctx, key, batch)
+	if hasFailed(ctx, err) {
+		next = next.Sooner(s.failed(key, batch, err), queue.Due)
+	}
+	return next, err
+}
+
+// reconcile runs a reconcile over a schedule, or over the objects of a key that are gone and then the object that the
+// cache has.
+func (s *Controller) reconcile(ctx context.Context, key cache.ObjectName, batch *Batch) (queue.Next, error) {
 	if h := s.scheduleOf(key); h != nil {
-		return s.reconcileSchedule(ctx, key, *h)
+		return s.reconcileSchedule(ctx, key, *h, batch)
 	}
 	halt := s.Pauses.Around(key.Namespace, true)
 	if s.Rules.Digests && (halt == nil || halt.By != pause.Operator) {
@@ -29,19 +40,19 @@ func (s *Controller) Reconcile(ctx context.Context, key cache.ObjectName) (queue
 			return queue.Next{}, err
 		}
 	}
-	batch := s.Inbox.Take(key)
-	defer batch.Close()
 	if s.Host.IsKey(key.Namespace, key.Name) {
 		batch.Handled()
 		return queue.Next{}, nil
 	}
-	batch.Memory = batch.Memory.expecting(batch.Expected, batch.Awaited)
-	defer batch.Memory.Sleep()
 	due, goneErr := s.reconcileGone(ctx, key, batch, halt)
 	if ctx.Err() != nil {
 		return queue.Next{}, goneErr
 	}
-	next, err := s.reconcileObject(ctx, key, batch, halt, due)
+	memory := batch.Memory.Open().expecting(batch.Expected, batch.Awaited)
+	next, err := s.reconcileObject(ctx, key, batch, &memory, halt, due)
+	if batch.Memory = nil; memory.UID != "" {
+		batch.Memory = memory.Stored()
+	}
 	if errors.Is(err, errShort) {
 		return next, cmp.Or(goneErr, err) // objects that are gone do not wait for memory
 	}
@@ -49,22 +60,21 @@ func (s *Controller) Reconcile(ctx context.Context, key cache.ObjectName) (queue
 	return next, cmp.Or(err, goneErr) // an error of earlier objects of the key does not keep its present object from a reconcile
 }
 
-// reconcileObject reconciles the object that the cache has under the key. Halt is the pause that holds the key, nil for
-// none. Due is when the key is due for objects that are gone.
-func (s *Controller) reconcileObject(ctx context.Context, key cache.ObjectName, batch *Batch, halt *pause.Pause, due queue.Next) (queue.Next, error) {
-	a, err := s.arrive(ctx, key, batch, halt)
+// reconcileObject reconciles the object that the cache has under the key. Memory is the state of that object, which it
+// replaces. Halt is the pause that holds the key, nil for none. Due is when the key is due for objects that are gone.
+func (s *Controller) reconcileObject(ctx context.Context, key cache.ObjectName, batch *Batch, memory *ObjectState, halt *pause.Pause, due queue.Next) (queue.Next, error) {
+	a, err := s.arrive(ctx, key, batch, memory, halt)
 	if err != nil {
 		return queue.Next{}, err
 	}
 	if a.due = due; !a.exists() && !a.whole {
-		s.forget(key, batch)
+		s.forget(key, batch, memory)
 		return due, nil
 	}
-	if a.memory != batch.Memory {
+	if a.replaced {
 		batch.Memory.Gone()
+		batch.Replaced()
 	}
-	defer a.memory.Sleep()
-	batch.Keep(a.memory)
 	if g, w := s.closedGate(&a); g != nil {
 		return g.wait(ctx, s, a, batch, w)
 	}

@@ -57,19 +57,16 @@ func (s *Controller) FailingSchedules() map[string]ops.UnreadyObject {
 
 // reconcileSchedule runs a handler for the resource as a whole when its time has come. The state of its key lasts as
 // long as the term.
-func (s *Controller) reconcileSchedule(ctx context.Context, key cache.ObjectName, h progress.Handler) (queue.Next, error) {
-	t := s.Inbox.Take(key)
-	defer t.Close()
+func (s *Controller) reconcileSchedule(ctx context.Context, key cache.ObjectName, h progress.Handler, t *Batch) (queue.Next, error) {
+	m := t.Memory.Open()
 	if t.Memory == nil {
-		t.Memory = newMemory("")
-		t.Memory.Ticks = []Tick{firstTickOf(h.Handler, time.Now(), false, nil)}
+		m.Ticks = []Tick{firstTickOf(h.Handler, time.Now(), false, nil)}
 	}
-	m := t.Memory.Wake()
-	t.Keep(m)
+	defer func() { t.Memory = m.Stored() }()
 	if !m.CaughtUp(ctx, s.Host.Read) {
-		return queue.Next{}, Park(t, m)
+		return queue.Next{}, Park(t, &m)
 	}
-	p, st := s.open(Input{Key: key, Object: s.Own.Blank(), Now: time.Now()}.traced(ctx, s.Tracer), m, opening{rules: &s.Rules.Schedules, wakes: true})
+	p, st := s.open(Input{Key: key, Object: s.Own.Blank(), Now: time.Now()}.traced(ctx, s.Tracer), &m, opening{rules: &s.Rules.Schedules, wakes: true})
 	j := p.scheduled(st, h, len(t.Granted) > 0)
 	if j != nil {
 		if s.Own.Listed("") != nil {

@@ -4,6 +4,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -69,7 +70,6 @@ func (s *Controller) reconcileKey(ctx context.Context, q *queue.Queue[cache.Obje
 	case errors.Is(err, errCaughtUp):
 		q.Add(key, queue.Fresh)
 	case err != nil:
-		next = next.Sooner(s.unfinished(key, err), queue.Due)
 		q.AddAfter(key, queue.Due, next.After)
 	case next.Now:
 		q.Add(key, next.Class)
@@ -85,20 +85,27 @@ func (s *Controller) traced(ctx context.Context, key cache.ObjectName) (queue.Ne
 	}
 	ctx = s.Tracer.Start(ctx, "reconcile", "resource", s.Rules.Resource, "namespace", key.Namespace, "name", key.Name)
 	next, err := s.Reconcile(ctx, key)
-	failure := err
-	if errors.Is(err, errParked) || errors.Is(err, errShort) || errors.Is(err, errCaughtUp) {
-		failure = nil
+	if hasFailed(ctx, err) {
+		s.Tracer.End(ctx, err)
+	} else {
+		s.Tracer.End(ctx, nil)
 	}
-	s.Tracer.End(ctx, failure)
 	return next, err
 }
 
-// unfinished counts and logs a reconcile that could not be finished, and returns how long the key waits. It does not log
+// hasFailed reports whether a reconcile ended with an error. One that did not begin has not failed, and neither has one
+// that the end of the leadership or the process interrupts.
+func hasFailed(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() == nil && !errors.Is(err, errParked) && !errors.Is(err, errShort) && !errors.Is(err, errCaughtUp)
+}
+
+// failed counts and logs a reconcile that could not be finished, and returns how long the key waits. It does not log
 // errors for which one line stands, nor conflicts that pass.
-func (s *Controller) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
+func (s *Controller) failed(key cache.ObjectName, t *Batch, err error) (wait time.Duration) {
 	s.noteRequest(key, err)
-	before, m := s.Inbox.Failed(key, err, newMemory)
-	defer m.Wake().Sleep()
+	before, m := t.Failed(err), t.Memory.Open()
+	m.UID = cmp.Or(m.UID, t.UID)
+	defer func() { t.Memory = m.Stored() }()
 	wait = min(reconcileBackoff<<min(before, 12), mostReconcileBackoff)
 	if backoff.Refused(err) {
 		wait = min(wait, mostRejectedBackoff)

@@ -6,18 +6,23 @@ package inbox
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
+	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
 // Batch has the changes that one reconcile has taken for its key. It must be closed. A key has one batch at a time.
 type Batch[M any] struct {
 	Changes
-	// Memory is the process's state of the object; nil before its first reconcile.
+	// UID identifies the newest object under the key; empty if no event had it.
+	UID types.UID
+	// Memory is the process's state of the object; nil before its first reconcile. The reconcile replaces it, and
+	// [Batch.Close] stores it.
 	Memory *M
 	// Expected are writes to the object by reconciles over other objects.
 	Expected []Write
@@ -30,8 +35,9 @@ type Batch[M any] struct {
 	box *Inbox[M]
 	key Key
 	// waits is true if the key was put aside before, and may still be.
-	waits         bool
-	kept, handled bool
+	waits bool
+	// stored: Left is stored already.
+	stored, handled bool
 }
 
 // Take moves the changes of a key into a batch for a reconcile.
@@ -40,7 +46,7 @@ func (b *Inbox[M]) Take(key Key) *Batch[M] {
 	defer b.mu.Unlock()
 	s := b.stateLocked(key)
 	s.gather()
-	t := &Batch[M]{Changes: s.Changes, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), box: b, key: key, waits: !s.aside.IsZero()}
+	t := &Batch[M]{Changes: s.Changes, UID: s.uid, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), box: b, key: key, waits: !s.aside.IsZero()}
 	t.Fresh, t.Child = s.fresh, s.Child || len(s.changed) > 0
 	if s.left != nil {
 		t.Awaited, s.left = s.left.awaits, nil
@@ -65,35 +71,25 @@ func together[M any](all []*Tombstone[M]) (out []*Tombstone[M]) {
 	return out
 }
 
-// Keep stores the memory of an object, and the tombstones that are left.
-func (t *Batch[M]) Keep(memory *M) {
+// Replaced records that another object has the key than in the last reconcile: no reconcile has judged it yet.
+func (t *Batch[M]) Replaced() {
 	defer t.box.lines.flush()
 	t.box.mu.Lock()
 	defer t.box.mu.Unlock()
-	t.keepLocked(memory)
+	t.box.standLocked(t.key, t.box.stateLocked(t.key), ops.Stand{})
 }
 
-func (t *Batch[M]) keepLocked(memory *M) *state[M] {
-	t.kept = true
-	s := t.box.stateLocked(t.key)
-	s.gone = append(t.Left, s.gone...)
-	if s.memory != memory {
-		t.box.standLocked(t.key, s, ops.Stand{})
-	}
-	s.memory = memory
-	return s
-}
-
-// Forget is Keep for a key that has no object: it drops the state of the key. If something came during the reconcile,
-// the state stays. Another object has the key then, and the next reconcile must see that it is new. Forget reports
-// whether the state was dropped.
+// Forget drops the state of a key that has no object. If something came during the reconcile, the state stays. Another
+// object has the key then, and the next reconcile must see that it is new. Forget reports whether the state was dropped.
 func (t *Batch[M]) Forget() (all bool) {
-	t.handled = true
+	t.handled, t.Memory = true, nil
 	b := t.box
 	defer b.lines.flush()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := t.keepLocked(nil)
+	s := b.stateLocked(t.key)
+	b.standLocked(t.key, s, ops.Stand{})
+	t.storeLocked(s)
 	t.unparkLocked(s)
 	b.restedLocked(t.key, s)
 	if len(s.gone) > 0 || s.Child || len(s.changed) > 0 || s.came {
@@ -104,27 +100,46 @@ func (t *Batch[M]) Forget() (all bool) {
 	return true
 }
 
+// storeLocked stores the memory, and once the tombstones that are left. The lock is held.
+func (t *Batch[M]) storeLocked(s *state[M]) {
+	s.memory = t.Memory
+	if !t.stored {
+		s.gone, t.stored = append(t.Left, s.gone...), true
+	}
+}
+
+// Failed counts a reconcile that ended with an error. It returns how many reconciles in a row failed before it.
+func (t *Batch[M]) Failed(err error) (before int) {
+	t.box.mu.Lock()
+	defer t.box.mu.Unlock()
+	s := t.box.stateLocked(t.key)
+	if s.unfinished.count == 0 {
+		s.unfinished.since = time.Now()
+	}
+	s.unfinished.count++
+	s.unfinished.err = short(why.Plainly(err.Error()))
+	return s.unfinished.count - 1
+}
+
 // Handled records that the reconcile has dealt with the changes.
 func (t *Batch[M]) Handled() { t.handled = true }
 
-// Close stores the memory and the tombstones that are left, unless that is done. It returns the changes to the inbox for
-// the next reconcile, unless they were handled.
+// Close stores the memory and the tombstones that are left. It returns the changes to the inbox for the next reconcile,
+// unless they were handled.
 func (t *Batch[M]) Close() {
 	t.box.mu.Lock()
 	defer t.box.mu.Unlock()
-	if !t.kept {
-		t.keepLocked(t.Memory)
-	}
-	if t.handled {
-		if s, known := t.box.knownLocked(t.key); known {
-			t.endLocked(s)
-			s.rest()
-		}
+	if t.stored && t.Memory == nil {
+		t.closeForgotten()
 		return
 	}
 	s := t.box.stateLocked(t.key)
+	t.storeLocked(s)
 	t.endLocked(s)
 	defer s.rest()
+	if t.handled {
+		return
+	}
 	s.Child = s.Child || t.Child
 	if s.Event != apiwatch.Added { // the new event is of another object
 		s.Event = cmp.Or(t.Event, s.Event)
@@ -135,6 +150,14 @@ func (t *Batch[M]) Close() {
 	s.woken(newer...)
 	if t.Related != nil {
 		s.Related = &Related{All: true}
+	}
+}
+
+// closeForgotten ends the turn of a key whose state was dropped, if the key has a new state meanwhile. The lock is held.
+func (t *Batch[M]) closeForgotten() {
+	if s, known := t.box.knownLocked(t.key); known {
+		t.endLocked(s)
+		s.rest()
 	}
 }
 

@@ -4,13 +4,11 @@
 package inbox
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
 	"github.com/handwerk-dev/handwerk/engine/cache/watch"
@@ -74,7 +72,7 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 		"where the last reconcile could not be finished": {func(p *post) {
 			owner(p)
 			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
-			p.Failed(p.key, errors.New("refused"), func(types.UID) *remembered { return nil })
+			p.failed("refused")
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"where something else of the child is news already": {func(p *post) {
@@ -172,7 +170,7 @@ func TestForget(t *testing.T) {
 			p := newPost(t)
 			p.Seen(p.event(watch.Added, "u", "1"))
 			first := p.Take(p.key)
-			first.Keep(&remembered{"u"})
+			first.Memory = &remembered{"u"}
 			first.Handled()
 			first.Close()
 			turn := p.Take(p.key)
@@ -191,7 +189,6 @@ func TestForget(t *testing.T) {
 // TestHowKeysStand holds how keys are counted.
 func TestHowKeysStand(t *testing.T) {
 	p := newPost(t)
-	remember := func(uid types.UID) *remembered { return &remembered{uid} }
 	stands := func(want map[ops.Standing]int, when string) {
 		t.Helper()
 		if diff := cmp.Diff(want, p.Standings()); diff != "" {
@@ -201,21 +198,21 @@ func TestHowKeysStand(t *testing.T) {
 	p.Seen(p.event(watch.Added, "u", "1"))
 	stands(map[ops.Standing]int{}, "before its first pass")
 	for want := range 3 {
-		if before, m := p.Failed(p.key, errors.New("no luck"), remember); before != want || m.uid != "u" {
-			t.Errorf("%d passes failed before, of %s; want %d", before, m.uid, want)
+		if before := p.failed("no luck"); before != want {
+			t.Errorf("%d passes failed before, want %d", before, want)
 		}
 	}
 	stands(map[ops.Standing]int{ops.Failing: 1}, "after passes that failed")
 	p.Finished(p.key, ops.Stand{Standing: ops.Ready})
 	stands(map[ops.Standing]int{ops.Ready: 1}, "after one that did not")
-	if before, _ := p.Failed(p.key, errors.New("no luck"), remember); before != 0 {
+	if before := p.failed("no luck"); before != 0 {
 		t.Errorf("%d passes failed before, want none since the last that did not", before)
 	}
 	p.Finished(p.key, ops.Stand{Standing: ops.Held})
-	p.Failed(p.key, errors.New("no luck"), remember)
+	p.failed("no luck")
 	stands(map[ops.Standing]int{ops.Held: 1}, "one whose deletion is held")
 	turn := p.Take(p.key)
-	turn.Keep(&remembered{"next"})
+	turn.Replaced()
 	turn.Close()
 	stands(map[ops.Standing]int{}, "when another object has the name")
 }
@@ -247,7 +244,7 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 		if handled {
 			turn.Handled()
 		}
-		turn.Keep(&remembered{"u"})
+		turn.Memory = &remembered{"u"}
 		p.Finished(p.key, ops.Stand{Standing: ops.Ready})
 		turn.Close()
 	}
@@ -258,7 +255,7 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 		"after a pass":          {func(p *post) { pass(p, true) }, false},
 		"after one that failed": {func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")); pass(p, false) }, true},
 		"one that failed several times": {func(p *post) {
-			p.Failed(p.key, errors.New("no luck"), func(types.UID) *remembered { return nil })
+			p.failed("no luck")
 		}, true},
 		"one that loops":          {func(p *post) { p.Suspend(p.key, time.Now().Add(time.Hour)) }, true},
 		"a change of the object":  {func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")) }, true},

@@ -51,7 +51,7 @@ func TestAnOwnWriteWithoutAnEventIsLookedFor(t *testing.T) {
 				turn := p.Take(p.key)
 				p.wrote("c", "5")
 				turn.Handled()
-				turn.Keep(&remembered{"u"})
+				turn.Memory = &remembered{"u"}
 				p.Finished(p.key, ops.Stand{Standing: ops.Ready})
 				turn.Close()
 				p.in.Get()

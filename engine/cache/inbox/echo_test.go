@@ -176,7 +176,7 @@ func TestAwaitedWritesAreThereAgain(t *testing.T) {
 			p := newPost(t)
 			p.Seen(p.event(watch.Added, "u", "1"))
 			turn := p.Take(p.key)
-			turn.Keep(&remembered{"u"})
+			turn.Memory = &remembered{"u"}
 			p.wrote("c", "5")
 			p.Writing(p.key)
 			turn.LeaveIdle("u", []Echo{{"2", p.object("u", "2").Digest()}}, &Writes{all: []Write{own, child}})
@@ -259,7 +259,7 @@ func (p *post) writesTwice(during ...string) {
 	p.Seen(p.event(watch.Added, "u", "1"))
 	key, _ := p.in.Get()
 	turn := p.Take(key)
-	turn.Keep(&remembered{"u"})
+	turn.Memory = &remembered{"u"}
 	p.Writing(key)
 	p.come(during...)
 	turn.LeaveIdle("u", []Echo{{"2", p.object("u", "2").Digest()}, {"3", p.object("u", "3").Digest()}}, &Writes{})
@@ -275,7 +275,7 @@ func (p *post) begun() (Key, *Batch[remembered]) {
 	p.Seen(ev)
 	key, _ := p.in.Get()
 	turn := p.Take(key)
-	turn.Keep(&remembered{"u"})
+	turn.Memory = &remembered{"u"}
 	return key, turn
 }
 

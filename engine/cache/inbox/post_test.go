@@ -4,6 +4,7 @@
 package inbox
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -131,4 +132,11 @@ func taken(t *Batch[remembered]) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// failed runs a reconcile that ends with an error, and returns how many in a row failed before it.
+func (p *post) failed(text string) (before int) {
+	batch := p.Take(p.key)
+	defer batch.Close()
+	return batch.Failed(errors.New(text))
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/handwerk-dev/handwerk/engine/cache/queue"
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
@@ -57,23 +55,6 @@ func (b *Inbox[M]) standLocked(key Key, s *state[M], how ops.Stand) {
 		s.stand.since = before.since
 	}
 	b.endedLocked(key, before, s.stand)
-}
-
-// Failed counts a reconcile that ended with an error. It returns how many reconciles in a row failed before it, and the
-// memory of the key's object. If there is no memory, remember creates it.
-func (b *Inbox[M]) Failed(key Key, err error, remember func(types.UID) *M) (before int, memory *M) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.stateLocked(key)
-	if s.memory == nil {
-		s.memory = remember(s.uid)
-	}
-	if s.unfinished.count == 0 {
-		s.unfinished.since = time.Now()
-	}
-	s.unfinished.count++
-	s.unfinished.err = short(why.Plainly(err.Error()))
-	return s.unfinished.count - 1, s.memory
 }
 
 // Suspend records until when an object is held back because it loops; zero if it is not. It reports whether the loop

@@ -54,7 +54,7 @@ func (b *Inbox[M]) Peek(key Key) *Batch[M] {
 	if s == nil {
 		return t
 	}
-	t.Memory = s.memory
+	t.UID, t.Memory = s.uid, s.memory
 	if s.pending != nil {
 		t.Changes, t.Expected = s.Changes, slices.Clone(s.expected)
 		t.Child = s.Child || len(s.changed) > 0
