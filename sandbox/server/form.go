@@ -137,7 +137,7 @@ func isKind(t *table, r Request, o *unstructured.Unstructured) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(schema.GroupKind{Group: t.group, Kind: o.GetKind()}, o.GetName(), errs)
+	return apierrors.NewInvalid(o.GroupVersionKind().GroupKind(), o.GetName(), errs)
 }
 
 // named checks the name and the namespace of an update's object against those of its path.

@@ -28,7 +28,10 @@ import (
 
 // patch applies a patch to an object. Only apply works without an object.
 func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if types.PatchType(r.contentType) == types.ApplyPatchType {
+	if r.applies() {
+		if old == nil && r.Subresource != "" {
+			return nil, apierrors.NewNotFound(t.name(), r.Name)
+		}
 		return s.apply(t, r, old)
 	}
 	shown := r.view.show(old)
@@ -59,8 +62,11 @@ func setIfText(object map[string]any, key, value string) {
 // merge patch is one of the type, so that its kind does not matter, and another patch can leave the kind out.
 func (s *Server) keepsKind(t *table, r Request, next *unstructured.Unstructured) error {
 	strategic := r.contentType == string(types.StrategicMergePatchType)
-	if t.custom || s.schemas == nil {
+	switch {
+	case s.schemas == nil:
 		return isKind(t, r, next)
+	case t.custom:
+		return s.keepsCustomKind(t, r, next)
 	}
 	if strategic {
 		setIfText(next.Object, "kind", t.kind)
@@ -75,9 +81,9 @@ func (s *Server) keepsKind(t *table, r Request, next *unstructured.Unstructured)
 
 // readable returns why the result of a patch has another version or kind than its resource, or nil. It can leave out its kind.
 func (r Request) readable(t *table, next *unstructured.Unstructured) error {
-	var head typeMeta
-	if err := json.Unmarshal(encoded(next.Object), &head); err != nil {
-		return r.undecodable(t, next, fmt.Sprintf("couldn't get version/kind; json parse error: %v", err))
+	head, err := r.head(t, next)
+	if err != nil {
+		return err
 	}
 	kind := cmp.Or(head.Kind, t.kind)
 	if head.APIVersion == "" && kind == t.kind {
@@ -88,6 +94,45 @@ func (r Request) readable(t *table, next *unstructured.Unstructured) error {
 	}
 	next.SetKind(t.kind)
 	return nil
+}
+
+// head returns the version and the kind of the result of a patch. They have to be texts.
+func (r Request) head(t *table, next *unstructured.Unstructured) (out typeMeta, err error) {
+	if err := json.Unmarshal(encoded(next.Object), &out); err != nil {
+		return out, r.undecodable(t, next, fmt.Sprintf("couldn't get version/kind; json parse error: %v", err))
+	}
+	return out, nil
+}
+
+// keepsCustomKind is keepsKind for a custom resource. It has no Go type, so it needs a kind and a version. Others than those of the
+// resource are decoded, and then not valid.
+func (s *Server) keepsCustomKind(t *table, r Request, next *unstructured.Unstructured) error {
+	head, err := r.head(t, next)
+	version, found := next.Object["apiVersion"]
+	switch {
+	case err != nil:
+		return err
+	case head.Kind == "":
+		return r.undecodable(t, next, fmt.Sprintf("Object 'Kind' is missing in '%s'", encoded(next.Object)))
+	case found && version == nil:
+		return r.undecodable(t, next, ".apiVersion accessor error: <nil> is of the type <nil>, expected string")
+	}
+	other := isKind(t, r, next)
+	if other == nil {
+		return nil
+	}
+	if form := s.schemaOf(t, r.Resource.Version); form != nil {
+		if _, err := form.Prune(next.DeepCopy().Object); err != nil {
+			return r.undecodable(t, next, err.Error())
+		}
+	}
+	if _, err := schema.ParseGroupVersion(head.APIVersion); err != nil {
+		return r.undecodable(t, next, err.Error())
+	}
+	if head.APIVersion == "" {
+		return apierrors.NewInternalError(errors.New("Object 'apiVersion' is missing in 'object has no apiVersion field'")) //nolint:staticcheck // the words are the API server's
+	}
+	return cmp.Or(r.named(next), other)
 }
 
 // isOf returns why a version and a kind are not those of the request, or nil.
@@ -247,10 +292,7 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 
 // applyNew creates the object of a server-side apply. UID is the one that the client sent.
 func (s *Server) applyNew(t *table, r Request, uid types.UID, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	switch {
-	case r.Subresource != "":
-		return nil, apierrors.NewNotFound(t.name(), r.Name)
-	case uid != "":
+	if uid != "" {
 		return nil, apierrors.NewConflict(t.name(), r.Name, fmt.Errorf(
 			"uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 	}
