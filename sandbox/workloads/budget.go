@@ -17,7 +17,7 @@ import (
 // stepBudget counts the Pods of a PodDisruptionBudget.
 func stepBudget(l *loop, b *policyv1.PodDisruptionBudget, _ Rule) error {
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-	if err != nil || b.DeletionTimestamp != nil {
+	if err != nil {
 		return nil //nolint:nilerr // the server accepts no such selector
 	}
 	var expected, healthy int32

@@ -50,6 +50,9 @@ func (c *Chain) Allocate(r Request) error {
 	if err := taken.givePorts(&service.Spec); err != nil {
 		return apierrors.NewInvalid(r.Kind, service.Name, field.ErrorList{err})
 	}
+	if err := taken.giveHealthPort(&service.Spec); err != nil {
+		return apierrors.NewInternalError(err)
+	}
 	writeAllocated(r.Object, &service.Spec)
 	return nil
 }
@@ -74,6 +77,9 @@ func writeAllocated(o *unstructured.Unstructured, s *corev1.ServiceSpec) {
 			addresses[i] = address
 		}
 		spec["clusterIPs"] = addresses
+	}
+	if s.HealthCheckNodePort != 0 {
+		spec["healthCheckNodePort"] = int64(s.HealthCheckNodePort)
 	}
 	ports, _ := spec["ports"].([]any)
 	for i := range ports {
@@ -117,12 +123,15 @@ func (c *Chain) allocated(r Request) (*allocations, error) {
 			number, _ := fields["nodePort"].(int64)
 			out.ports[int32(number)] = true
 		}
+		health, _ := spec["healthCheckNodePort"].(int64)
+		out.ports[int32(health)] = true
 	}
 	return out, nil
 }
 
 var (
 	errNetwork      = errors.New("the provided network does not match the current range")
+	errPortTaken    = errors.New("provided port is already allocated")
 	errAddressTaken = errors.New("provided IP is already allocated")
 )
 
@@ -158,14 +167,41 @@ func (a *allocations) checkPorts(ports []corev1.ServicePort) *field.Error {
 		if p.NodePort == 0 || owned {
 			continue
 		}
-		at := field.NewPath("spec", "ports").Index(i).Child("nodePort")
-		switch {
-		case p.NodePort < firstNodePort || p.NodePort > lastNodePort:
-			why := fmt.Sprintf("provided port is not in the valid range. The range of valid ports is %d-%d", firstNodePort, lastNodePort)
-			return field.Invalid(at, p.NodePort, why)
-		case a.ports[p.NodePort]:
-			return field.Invalid(at, p.NodePort, "provided port is already allocated")
+		if err := a.isFree(p.NodePort); err != nil {
+			return field.Invalid(field.NewPath("spec", "ports").Index(i).Child("nodePort"), p.NodePort, err.Error())
 		}
+	}
+	return nil
+}
+
+// isFree returns why a Service cannot have a port of nodes, or nil.
+func (a *allocations) isFree(port int32) error {
+	switch {
+	case port < firstNodePort || port > lastNodePort:
+		return fmt.Errorf("provided port is not in the valid range. The range of valid ports is %d-%d", firstNodePort, lastNodePort)
+	case a.ports[port]:
+		return errPortTaken
+	}
+	return nil
+}
+
+// giveHealthPort gives a load balancer the port by which it learns which nodes have Pods, if it begins to need one.
+func (a *allocations) giveHealthPort(s *corev1.ServiceSpec) error {
+	needs := func(s *corev1.ServiceSpec) bool {
+		return s.Type == corev1.ServiceTypeLoadBalancer && s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	}
+	switch {
+	case !needs(s) || needs(&a.own):
+	case s.HealthCheckNodePort != 0:
+		if err := a.isFree(s.HealthCheckNodePort); err != nil {
+			return fmt.Errorf("failed to allocate requested HealthCheck NodePort %d: %w", s.HealthCheckNodePort, err)
+		}
+	default:
+		port := int32(firstNodePort)
+		for a.ports[port] {
+			port++
+		}
+		s.HealthCheckNodePort = port
 	}
 	return nil
 }

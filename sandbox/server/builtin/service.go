@@ -4,6 +4,7 @@
 package builtin
 
 import (
+	"net/netip"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,11 +33,12 @@ func checkService(f *findings, next, old *corev1.Service) {
 	}
 	oneOf(f, path.Child("sessionAffinity"), s.SessionAffinity, corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)
 	for i, address := range s.ExternalIPs {
-		f.add(utilvalidation.IsValidIP(path.Child("externalIPs").Index(i), address))
+		checkExternal(f, path.Child("externalIPs").Index(i), address)
 	}
 	oneOf(f, path.Child("type"), s.Type,
 		corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)
 	checkSamePorts(f, path.Child("ports"), s)
+	checkSources(f, path.Child("LoadBalancerSourceRanges"), s) // the words have it so
 	checkTraffic(f, path, s)
 }
 
@@ -131,6 +133,53 @@ func checkAddressChange(f *findings, next, old *corev1.ServiceSpec) {
 	if next.Type == corev1.ServiceTypeLoadBalancer && old.Type == corev1.ServiceTypeLoadBalancer {
 		f.fixed(spec().Child("loadBalancerClass"), next.LoadBalancerClass, old.LoadBalancerClass)
 	}
+	if hasHealthCheck(next) && hasHealthCheck(old) && next.HealthCheckNodePort != old.HealthCheckNodePort {
+		f.forbidden(spec().Child("healthCheckNodePort"), "field is immutable")
+	}
+}
+
+// checkExternal checks an address outside of the cluster that Pods can be reached by.
+func checkExternal(f *findings, path *field.Path, address string) {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		f.add(utilvalidation.IsValidIPForLegacyField(path, address, true, nil))
+		return
+	}
+	for _, each := range []struct {
+		is  bool
+		why string
+	}{
+		{ip.IsUnspecified(), "may not be unspecified (" + address + ")"},
+		{ip.IsLoopback(), "may not be in the loopback range (127.0.0.0/8, ::1/128)"},
+		{ip.IsLinkLocalUnicast(), "may not be in the link-local range (169.254.0.0/16, fe80::/10)"},
+		{ip.IsLinkLocalMulticast(), "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"},
+	} {
+		if each.is {
+			f.invalid(path, address, each.why)
+		}
+	}
+}
+
+// checkSources checks the networks from which a load balancer takes traffic.
+func checkSources(f *findings, path *field.Path, s *corev1.ServiceSpec) {
+	if len(s.LoadBalancerSourceRanges) > 0 && s.Type != corev1.ServiceTypeLoadBalancer {
+		f.forbidden(path, "may only be used when `type` is 'LoadBalancer'")
+	}
+	for i, cidr := range s.LoadBalancerSourceRanges {
+		f.add(utilvalidation.IsValidCIDRForLegacyField(path.Index(i), strings.TrimSpace(cidr), true, nil))
+	}
+}
+
+// checkHealthPort checks the port by which load balancers learn which nodes have Pods.
+func checkHealthPort(f *findings, path *field.Path, s *corev1.ServiceSpec) {
+	switch port := s.HealthCheckNodePort; {
+	case !hasHealthCheck(s) && port != 0:
+		f.invalid(path, port, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'")
+	case hasHealthCheck(s) && port == 0:
+		f.required(path, "")
+	case hasHealthCheck(s):
+		checkPort(f, path, port)
+	}
 }
 
 // checkTraffic checks from where a Service takes traffic.
@@ -139,10 +188,11 @@ func checkTraffic(f *findings, path *field.Path, s *corev1.ServiceSpec) {
 	if s.AllocateLoadBalancerNodePorts != nil && !balanced {
 		f.forbidden(path.Child("allocateLoadBalancerNodePorts"), "may only be used when `type` is 'LoadBalancer'")
 	}
-	if s.LoadBalancerClass != nil {
-		if !balanced {
-			f.forbidden(path.Child("loadBalancerClass"), "may only be used when `type` is 'LoadBalancer'")
-		}
+	switch {
+	case s.LoadBalancerClass == nil:
+	case !balanced:
+		f.forbidden(path.Child("loadBalancerClass"), "may only be used when `type` is 'LoadBalancer'")
+	default:
 		f.each(path.Child("loadBalancerClass"), *s.LoadBalancerClass, utilvalidation.IsQualifiedName(*s.LoadBalancerClass))
 	}
 	switch external := path.Child("externalTrafficPolicy"); {
@@ -151,6 +201,7 @@ func checkTraffic(f *findings, path *field.Path, s *corev1.ServiceSpec) {
 	case s.ExternalTrafficPolicy != "":
 		f.invalid(external, s.ExternalTrafficPolicy, "may only be set for externally-accessible services")
 	}
+	checkHealthPort(f, path.Child("healthCheckNodePort"), s)
 	supportedIf(f, path.Child("internalTrafficPolicy"), s.InternalTrafficPolicy,
 		corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)
 }

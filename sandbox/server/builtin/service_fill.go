@@ -21,6 +21,9 @@ func beginService(s *corev1.Service) {
 func keepService(next, old *corev1.Service) {
 	keepAddresses(&next.Spec, &old.Spec)
 	dropForType(next, old)
+	if s, was := &next.Spec, &old.Spec; hasHealthCheck(s) && hasHealthCheck(was) && s.HealthCheckNodePort == 0 {
+		s.HealthCheckNodePort = was.HealthCheckNodePort
+	}
 	if hasNodePorts(next) && hasNodePorts(old) {
 		keepPorts(next.Spec.Ports, old.Spec.Ports)
 	}
