@@ -152,7 +152,7 @@ func TestObjectsAreDeclaredOnce(t *testing.T) {
 		first, second string
 		want          string // empty: both may be there
 	}{
-		"the same spelling":                    {"pods.v1", "pods.v1", "resource pods.v1: pods.v1 is declared twice"},
+		"the same spelling":                    {"pods.v1", "pods.v1", "resource pods.v1: pods.v1 is declared twice: put the handlers of both under one"},
 		"with and without a version":           {"pods", "pods.v1", "resource pods.v1: pods.v1 has the same objects as pods: put the handlers of both under one"},
 		"without and with a version":           {"foos.v1.example.com", "foos.example.com", "resource foos.example.com: foos.example.com has the same objects as foos.v1.example.com: put the handlers of both under one"},
 		"two versions":                         {"foos.v1.example.com", "foos.v1beta1.example.com", "resource foos.v1beta1.example.com: foos.v1beta1.example.com has the same objects as foos.v1.example.com: put the handlers of both under one"},

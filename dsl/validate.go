@@ -56,14 +56,26 @@ func (op *Operator) Validate() error {
 		case !twice:
 			seen[r.Name.Objects()] = r
 		case first.Name == r.Name:
-			of.note(Fault{First: &Place{Resource: first, Field: "resource"}}, "resource", "%s is declared twice", r.Name)
+			of.note(Fault{First: &Place{Resource: first, Field: "resource"}}, "resource", "%s is declared twice: %s", r.Name, whereBoth(first, r))
 		default:
-			of.note(Fault{First: &Place{Resource: first, Field: "resource"}}, "resource", "%s has the same objects as %s: put the handlers of both under one", r.Name, first.Name)
+			of.note(Fault{First: &Place{Resource: first, Field: "resource"}}, "resource", "%s has the same objects as %s: %s", r.Name, first.Name, whereBoth(first, r))
 		}
 		r.check(of)
 	}
 	op.checkCRDNames(&found)
 	return errors.Join(found...)
+}
+
+// whereBoth says how two declarations of a resource become one.
+func whereBoth(a, b *Resource) string {
+	handled := func(r *Resource) bool { return len(r.handlers) > 0 || r.CRD != nil }
+	switch {
+	case handled(a) && handled(b):
+		return "put the handlers of both under one"
+	case handled(a) || handled(b):
+		return "put its rules (validate, mutate) where its handlers and its schema are"
+	}
+	return "put the rules of both under one"
 }
 
 // checkName reports a name, or a domain, that cannot be part of an annotation key.

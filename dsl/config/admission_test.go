@@ -149,6 +149,25 @@ func TestAnEntryOfAdmissionHasRules(t *testing.T) {
 	}
 }
 
+// TestRulesOfAnOwnResourceHaveTheirPlace holds that the fault says where rules belong if the operator handles the resource itself.
+func TestRulesOfAnOwnResourceHaveTheirPlace(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"a resource with handlers", "admission: [{resource: foos.v1.example.com, validate: [{id: a, rule: 'true'}]}]", "foos.v1.example.com is declared twice: put its rules (validate, mutate) where its handlers and its schema are (first at x.yaml:5:13)"},
+		{"another version of it", "admission: [{resource: foos.v2.example.com, validate: [{id: a, rule: 'true'}]}]", "foos.v2.example.com has the same objects as foos.v1.example.com: put its rules (validate, mutate) where its handlers and its schema are (first at x.yaml:5:13)"},
+		{"two entries of rules", "admission: [{resource: pods.v1, validate: [{id: a, rule: 'true'}]}, {resource: pods.v1, validate: [{id: b, rule: 'true'}]}]", "pods.v1 is declared twice: put the rules of both under one (first at x.yaml:10:24)"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got []string
+			for _, f := range faultsOf(t, "x.yaml", []byte(ruled("  handlers: [{id: a, log: {message: hi}}]\n"+tc.text+"\n")), handlers.Standard()) {
+				got = append(got, f.Message)
+			}
+			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestASelectorOfNamespacesIsForObjectsInNamespaces(t *testing.T) {
 	for resource, want := range map[string]string{
 		"pods.v1": "", "namespaces.v1": "", "nodes.v1": "nodes have no namespace, so the rules hold for all of them: select by selector, or by when",

@@ -103,7 +103,7 @@ func TestASchemaWithoutHandlersIsAFault(t *testing.T) {
 		},
 		"with handlers in Go twice": {
 			yaml: shopSchema, beside: []func(*dsl.Operator){greet("shops.v1.example.com"), greet("shops.v1.example.com")},
-			want: "resource shops.v1.example.com: shops.v1.example.com is declared twice",
+			want: "resource shops.v1.example.com: shops.v1.example.com is declared twice: put the handlers of both under one",
 		},
 		"with a faulty handler in Go": {
 			yaml: shopSchema, beside: []func(*dsl.Operator){func(op *dsl.Operator) {

@@ -128,7 +128,7 @@ func TestLoad(t *testing.T) {
 		"all faults of all files, in order": {
 			files: map[string]string{"a.yaml": watching("foos") + "x: 1\n", "b.yaml": watching("foos") + "scope: {}\n", "c.yaml": "a: [\n"},
 			paths: []string{"c.yaml", "missing.yaml", "b.yaml", "a.yaml"},
-			fault: "a.yaml:4:24: resources[0].resource: foos is declared twice (first at b.yaml:4:24)\n" +
+			fault: "a.yaml:4:24: resources[0].resource: foos is declared twice: put the handlers of both under one (first at b.yaml:4:24)\n" +
 				"a.yaml:5:1: x: unknown field (want one of apiVersion, kind, metadata, scope, settings, let, indexes, startup, cleanup, health, ready, admission, resources)\n" +
 				"b.yaml:5:8: scope: must not be empty\n" +
 				"c.yaml:2:1: invalid YAML: did not find expected node content\n" +
