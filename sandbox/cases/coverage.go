@@ -4,6 +4,7 @@
 package cases
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cluster/policy"
 	"github.com/handwerk-dev/handwerk/sandbox/kit"
 )
 
 // Part is a part of an operator that cases can run: a handler, an answer of its when or of a condition in its
-// expressions, or a way of a machine.
+// expressions, a rule about requests, or a way of a machine.
 type Part struct {
 	// Operator is the name of the operator, and Name that of the part.
 	Operator, Name string
@@ -29,6 +31,8 @@ type Part struct {
 type coverage struct {
 	mu    sync.Mutex
 	times map[string]int
+	// rules are the names of rules by those of their policies. They are known before a case runs.
+	rules map[string]string
 }
 
 // expect notes a part that may run.
@@ -93,6 +97,26 @@ func (c *coverage) count(r *dsl.Resource, h *dsl.Handler) {
 			}
 			return holds, err
 		}
+	}
+}
+
+// rule makes a rule about requests count the requests about which it decides: in the operator if it needs a webhook, and in the API
+// server, which knows it by the name of its policy, if not.
+func (c *coverage) rule(op *dsl.Operator, r *dsl.Resource, h *dsl.Handler) {
+	name := "rule " + r.Name.Resource + "/" + h.ID
+	c.expect(name)
+	c.rules[policy.Name(op, home, r, h)] = name
+	decide := h.Admission.Func
+	h.Admission.Func = func(ctx context.Context, r *dsl.AdmissionRequest) error {
+		c.ran(name)
+		return decide(ctx, r)
+	}
+}
+
+// decided counts a request about which a policy of the API server decides.
+func (c *coverage) decided(policy string) {
+	if name, is := c.rules[policy]; is {
+		c.ran(name)
 	}
 }
 

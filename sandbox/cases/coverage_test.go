@@ -121,3 +121,39 @@ func TestCoverageHasTheBranchesOfParts(t *testing.T) {
 		t.Errorf("never %q, and what ran (-want +got):\n%s", never, diff)
 	}
 }
+
+// TestCoverageHasRulesAboutRequests holds that rules are parts: those that the API server evaluates, and those of webhooks. A rule whose
+// conditions never hold has not run.
+func TestCoverageHasRulesAboutRequests(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "operator.yaml")
+	if err := os.WriteFile(config, []byte(restless+`    handlers: [{id: look, log: {message: hi}}]
+    validate:
+      - {id: size, rule: self.spec.size < 9}
+      - {id: note, rule: "self.spec.note != ''", when: has(self.spec.note)}
+      - {id: hooked, rule: self.spec.size < 9, enforce: webhook}
+      - {id: unhooked, rule: self.spec.size < 9, enforce: webhook, operations: [delete]}
+    mutate:
+      - {id: color, set: {labels: {color: blue}}}
+      - {id: gone, when: self.spec.size > 7, set: {labels: {color: red}}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := parse("a_test.yaml", []byte(oneThing+"  steps: [{patch: {things/one: {spec: {size: 3}}}}]\nconfig: "+config+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite := NewSuite(handlers.Standard())
+	for _, failure := range suite.Test(t, f.Cases[0]) {
+		t.Error(failure)
+	}
+	got := map[string]bool{}
+	for _, part := range suite.Coverage() {
+		got[part.Name] = part.Times > 0
+	}
+	if diff := cmp.Diff(map[string]bool{
+		"handler things/look": true, "rule things/size": true, "rule things/note": false, "rule things/hooked": true, "rule things/unhooked": false,
+		"rule things/color": true, "rule things/gone": false,
+	}, got); diff != "" {
+		t.Errorf("what ran (-want +got):\n%s", diff)
+	}
+}

@@ -84,7 +84,7 @@ func (s *Suite) load(paths []string) (*program, error) {
 	s.mu.Lock()
 	p := s.loaded[key]
 	if p == nil {
-		p = &program{covered: coverage{times: map[string]int{}}}
+		p = &program{covered: coverage{times: map[string]int{}, rules: map[string]string{}}}
 		s.loaded[key] = p
 	}
 	s.mu.Unlock()
@@ -177,6 +177,11 @@ func elect(e *dsl.LeaderElection) {
 // case has to come out the same each time.
 func (p *program) watch() {
 	elect(&p.op.Settings.LeaderElection)
+	for _, r := range p.op.Resources() {
+		for _, h := range r.Admissions() {
+			p.covered.rule(p.op, r, h)
+		}
+	}
 	for r, h := range p.op.Handlers() {
 		p.covered.count(r, h)
 		name := "handler " + r.Name.Resource + "/" + h.ID

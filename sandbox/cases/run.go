@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,6 +94,8 @@ type runner struct {
 	// started are the processes so far.
 	started []*kit.Process
 	program *program
+	// covered is that of the program, for the goroutines of the server.
+	covered atomic.Pointer[coverage]
 
 	// at is the place of what is done now.
 	at       form.Path
@@ -167,6 +170,11 @@ func (r *runner) whole(p *program) {
 	settings := complete.Settings()
 	settings.Authorize = false
 	settings.Rarer = true
+	settings.Decided = func(policy string) {
+		if c := r.covered.Load(); c != nil {
+			c.decided(policy)
+		}
+	}
 	r.server = server.New(settings)
 	r.cluster = kit.On(r.t, r.server)
 	r.cluster.Within(r.journal.within(context.Background()))
@@ -213,6 +221,7 @@ func (r *runner) kill() {
 // start starts an operator.
 func (r *runner) start(p *program) {
 	r.program = p
+	r.covered.Store(&p.covered)
 	if lock := p.op.Settings.LeaderElection.Namespace; lock != "" { // the operator's Pod would be there
 		if err := r.makeNamespace(lock); err != nil {
 			r.t.Fatal(err)

@@ -118,6 +118,7 @@ func (w *reshaping) do(each work) error {
 	if err != nil || !applies || w.round.again && !w.round.invoked[each.key()] {
 		return nil
 	}
+	w.decided(each.policy.Name)
 	for i := range each.policy.Len() {
 		err := w.mutate(ctx, each, i)
 		var status *apierrors.StatusError

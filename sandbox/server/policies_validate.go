@@ -49,7 +49,9 @@ func (s *Server) validated(t *table, r Request, about subject) error {
 				p.Misconfigured(&verdict, b, err)
 			}
 			for _, param := range params {
-				p.Validate(ctx, &verdict, call, in, b, param)
+				if p.Validate(ctx, &verdict, call, in, b, param) {
+					s.decided(p.Name)
+				}
 			}
 		}
 	}

@@ -36,8 +36,9 @@ type Server struct {
 	bookmarks time.Duration
 	rarer     bool
 	ownWrites func(OwnWrite)
-	// unenforced and unfurnished are those of the settings.
+	// unenforced, decided and unfurnished are those of the settings.
 	unenforced  func(string)
+	decided     func(string)
 	unfurnished bool
 	// network leads calls to webhooks in the process.
 	network network
@@ -118,6 +119,9 @@ type Settings struct {
 	// Unenforced, if set, is called for each object that is stored and has no effect, with a text that says so. It must not call
 	// the server.
 	Unenforced func(text string)
+	// Decided, if set, is called for each request that an admission policy is about, once its match conditions hold, with the
+	// name of the policy. It must not call the server.
+	Decided func(policy string)
 	// AllKinds makes the server serve all built-in kinds of a usual cluster, also those that few operators use.
 	AllKinds bool
 }
@@ -127,8 +131,11 @@ func New(settings Settings) *Server {
 	if settings.Clock == nil {
 		settings.Clock = clock.Real{}
 	}
+	if settings.Decided == nil {
+		settings.Decided = func(string) {}
+	}
 	s := &Server{
-		schemas: settings.Schemas, clock: settings.Clock, prompt: settings.Prompt, history: settings.History, bookmarks: settings.Bookmarks, rarer: settings.Rarer, ownWrites: settings.OwnWrites, unenforced: settings.Unenforced, unfurnished: settings.Unfurnished,
+		schemas: settings.Schemas, clock: settings.Clock, prompt: settings.Prompt, history: settings.History, bookmarks: settings.Bookmarks, rarer: settings.Rarer, ownWrites: settings.OwnWrites, unenforced: settings.Unenforced, decided: settings.Decided, unfurnished: settings.Unfurnished,
 		tables: map[schema.GroupResource]*table{}, conversions: map[string]Conversion{}, broken: map[string]bool{},
 		tokens: map[string]bearer{}, roles: map[*store.Row]any{}, authorizes: settings.Authorize, parts: sync.Pool{New: newPart},
 		owners: ownership{strict: settings.Schemas != nil, clock: settings.Clock},

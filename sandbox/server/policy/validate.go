@@ -58,16 +58,17 @@ func (p *Validating) Misconfigured(v *Verdict, b *Binding, err error) {
 	v.Denials = append(v.Denials, Denial{policy: p.Name, binding: b.Name, text: fmt.Sprintf("failed to configure binding: %v", err)})
 }
 
-// Validate evaluates a policy with a binding and a parameter, which may be nil, and adds the outcome.
-func (p *Validating) Validate(ctx context.Context, v *Verdict, c *Call, in Version, b *Binding, param runtime.Object) {
+// Validate evaluates a policy with a binding and a parameter, which may be nil, and adds the outcome. It reports whether the match
+// conditions hold.
+func (p *Validating) Validate(ctx context.Context, v *Verdict, c *Call, in Version, b *Binding, param runtime.Object) (applies bool) {
 	attributes := c.versioned(in)
 	holds, err := p.conditions.hold(ctx, c, attributes, param)
 	switch {
 	case err != nil && p.fails():
 		b.act(v, p.Name, finding{text: err.Error()})
-		return
+		return false
 	case err != nil || !holds:
-		return
+		return false
 	}
 	request := plugincel.CreateAdmissionRequest(c.attributes(), metav1.GroupVersionResource(in.Resource), metav1.GroupVersionKind(in.Kind))
 	e := &evaluation{ctx: ctx, call: c, in: attributes, request: request, param: param}
@@ -75,6 +76,7 @@ func (p *Validating) Validate(ctx context.Context, v *Verdict, c *Call, in Versi
 		b.act(v, p.Name, f)
 	}
 	p.annotate(e, v, b)
+	return true
 }
 
 // act applies the actions of a binding to a failed validation.
