@@ -31,25 +31,35 @@ func PolicyVariables() map[string]string {
 // Policy returns the expression as admission policies of the API server have it. Variables maps each
 // variable that a policy can have to its expression there. The error says why the API server cannot evaluate the expression.
 func (p *Program) Policy(variables map[string]string) (string, error) {
+	text, _, err := p.policy(variables)
+	return text, err
+}
+
+// policy is Policy, and returns the type of the expression, too.
+func (p *Program) policy(variables map[string]string) (string, *cel.Type, error) {
 	for _, name := range p.compiler.variables {
 		if _, there := variables[name]; !there && p.Uses(name) {
-			return "", fmt.Errorf("it reads %s", name)
+			return "", nil, fmt.Errorf("it reads %s", name)
 		}
 	}
 	text := p.replaced(variables)
 	if last := text[strings.LastIndex(text, "\n")+1:]; strings.Contains(last, "//") {
 		text += "\n" // a comment ends before the text that the caller adds
 	}
-	return text, policyRuns(text, cel.AnyType)
+	of, err := policyType(text)
+	return text, of, err
 }
 
 // PolicyPredicate is [Program.Policy] for an expression that must be true or false. The API server only takes one whose type is
 // bool, and a field has the type dyn. Evaluation fails if the value of a field is neither true nor false.
 func (p *Program) PolicyPredicate(variables map[string]string) (string, error) {
-	text, err := p.Policy(variables)
-	if err == nil && policyRuns(text, cel.BoolType) != nil {
-		text = "(" + text + ") ? true : false"
-		err = policyRuns(text, cel.BoolType)
+	text, of, err := p.policy(variables)
+	if err != nil || of.IsExactType(cel.BoolType) {
+		return text, err
+	}
+	text = "(" + text + ") ? true : false"
+	if !of.IsExactType(cel.DynType) { // to compile takes a while, and this one has to fail
+		_, err = policyType(text)
 	}
 	return text, err
 }
@@ -89,10 +99,11 @@ func (t policyText) GetExpression() string { return t.text }
 // ReturnTypes returns the type that the expression must have; a type other than [cel.AnyType] must be known at compile time.
 func (t policyText) ReturnTypes() []*cel.Type { return []*cel.Type{t.want} }
 
-// policyRuns compiles an expression as the API server does. The error says why it has no value of the wanted type.
-func policyRuns(text string, want *cel.Type) error {
+// policyType compiles an expression as the API server does, and returns its type.
+func policyType(text string) (*cel.Type, error) {
 	options := policycel.OptionalVariableDeclarations{HasParams: true, HasPatchTypes: true}
-	return policyError(policyCompiler().CompileCELExpression(policyText{text, want}, options, environment.NewExpressions))
+	out := policyCompiler().CompileCELExpression(policyText{text, cel.AnyType}, options, environment.NewExpressions)
+	return out.OutputType, policyError(out)
 }
 
 // policyError returns the reason why the API server cannot evaluate an expression; nil if it can.
@@ -140,9 +151,16 @@ func (t *Template) Policy(variables map[string]string) (string, error) {
 // PolicyMessage is [Template.Policy] with a string as result: messages of policies must have that type.
 func (t *Template) PolicyMessage(variables map[string]string) (string, error) {
 	text, err := t.Policy(variables)
-	if err == nil && policyRuns(text, cel.StringType) != nil {
-		text = "string(" + text + ")"
-		err = policyRuns(text, cel.StringType)
+	if err != nil {
+		return text, err
+	}
+	of, err := policyType(text)
+	if err != nil || of.IsExactType(cel.StringType) {
+		return text, err
+	}
+	text = "string(" + text + ")"
+	if !of.IsExactType(cel.DynType) {
+		_, err = policyType(text)
 	}
 	return text, err
 }
