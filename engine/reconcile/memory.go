@@ -151,26 +151,26 @@ func (m *StoredState) Open() (out ObjectState) {
 	return out
 }
 
-// Stored returns the state for the time until the next reconcile, without its empty parts.
+// Stored returns the state for the time until the next reconcile. It drops the empty parts.
 func (m *ObjectState) Stored() *StoredState {
-	rare := new(rareState)
-	*rare = m.rareState
-	if rare.Ignored == nil {
-		rare.Schemas = 0 // which counts only for them
+	if m.Ignored == nil {
+		m.Schemas = 0 // which counts only for them
 	}
-	if len(rare.Done) == 0 {
-		rare.Done = nil
+	if len(m.Done) == 0 {
+		m.Done = nil
 	}
-	if len(rare.Rows) == 0 {
-		rare.Rows = nil
+	if len(m.Rows) == 0 {
+		m.Rows = nil
 	}
-	if rare.Memo != nil && !rare.Shared && rare.Memo.Empty() {
-		rare.Memo = nil
+	if m.Memo != nil && !m.Shared && m.Memo.Empty() {
+		m.Memo = nil
 	}
-	if reflect.ValueOf(rare).Elem().IsZero() {
-		rare = nil
+	out := &StoredState{commonState: m.commonState}
+	if !reflect.ValueOf(&m.rareState).Elem().IsZero() {
+		out.rare = new(rareState)
+		*out.rare = m.rareState
 	}
-	return &StoredState{commonState: m.commonState, rare: rare}
+	return out
 }
 
 // HasRare reports whether the state has more than most objects have. Tests use it.
