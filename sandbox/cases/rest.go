@@ -24,13 +24,15 @@ const (
 	still = 10 * time.Minute
 )
 
-// conclude checks what holds for every case: the operator comes to rest, writes nothing then, and no handler fails.
+// conclude checks what holds for every case: the operator comes to rest, writes nothing then, no rule changes its own result, and no
+// handler fails.
 func (r *runner) conclude() {
 	r.at = r.c.at.Key("name")
 	if r.armed != "" {
 		r.fail(r.armed, "the operator has not crashed: it sent fewer writes", "")
 	}
 	r.unmet()
+	r.unsettled()
 	r.journal.mu.Lock()
 	since := len(r.journal.lines)
 	r.journal.mu.Unlock()
@@ -49,6 +51,18 @@ func (r *runner) conclude() {
 	}
 	if !r.loops(since) {
 		r.failingAtEnd()
+	}
+}
+
+// unsettled reports rules of the operator that change an object again if they run on their own result. The API server may run a rule
+// twice, so what it stores would depend on other rules.
+func (r *runner) unsettled() {
+	r.journal.mu.Lock()
+	defer r.journal.mu.Unlock()
+	for _, name := range r.journal.unsettled {
+		if rule, is := r.program.covered.rules[name]; is {
+			r.fail(r.at, rule+" changes its own result: it must give the same if it runs again", "")
+		}
 	}
 }
 

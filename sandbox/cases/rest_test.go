@@ -4,10 +4,14 @@
 package cases
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/handlers"
 )
@@ -182,5 +186,34 @@ func TestACaseWhoseOperatorDoesNotStartSaysWhy(t *testing.T) {
 	failures := suite.Test(t, f.Cases[0])
 	if len(failures) != 1 || failures[0].Line != 3 || !strings.Contains(failures[0].Message, "checking operator: ") {
 		t.Errorf("the failures are %v", failures)
+	}
+}
+
+// TestARuleThatChangesItsOwnResultIsToldOf holds that a case fails if a rule gives something else when it runs on its result, as the
+// API server may have it do, by a policy and by a webhook. A rule whose condition is false then may give anything.
+func TestARuleThatChangesItsOwnResultIsToldOf(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "operator.yaml")
+	var rules strings.Builder
+	for _, enforce := range []string{"policy", "webhook"} {
+		fmt.Fprintf(&rules, `
+      - {id: grows-%[1]s, enforce: %[1]s, set: {annotations: {%[1]s: "${self.metadata.?annotations.%[1]s.orValue('')}x"}}}
+      - {id: once-%[1]s, enforce: %[1]s, when: "!has(self.spec.note)", set: {spec: {note: "${string(self.spec.size)}"}}}
+      - {id: same-%[1]s, enforce: %[1]s, set: {labels: {size: "${self.spec.size}"}}}`, enforce)
+	}
+	if err := os.WriteFile(config, []byte(restless+"    handlers: [{id: look, log: {message: hi}}]\n    mutate:"+rules.String()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := parse("a_test.yaml", []byte(oneThing+"  steps: [{patch: {things/one: {spec: {size: 3}}}}]\nconfig: "+config+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, failure := range NewSuite(handlers.Standard()).Test(t, f.Cases[0]) {
+		got = append(got, failure.Message)
+	}
+	slices.Sort(got)
+	const says = " changes its own result: it must give the same if it runs again"
+	if diff := cmp.Diff([]string{"rule things/grows-policy" + says, "rule things/grows-webhook" + says}, got); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 }

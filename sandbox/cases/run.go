@@ -175,6 +175,7 @@ func (r *runner) whole(p *program) {
 			c.decided(policy)
 		}
 	}
+	settings.Unsettled = r.journal.changesAgain
 	r.server = server.New(settings)
 	r.cluster = kit.On(r.t, r.server)
 	r.cluster.Within(r.journal.within(context.Background()))

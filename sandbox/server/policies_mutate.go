@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 
 	"github.com/handwerk-dev/handwerk/sandbox/server/policy"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -131,10 +132,33 @@ func (w *reshaping) do(each work) error {
 			w.round.changed = true
 		}
 	}
+	w.settles(each)
 	if each.policy.Reinvoked && !w.round.again {
 		w.round.invoked[each.key()] = true
 	}
 	return nil
+}
+
+// settles tells of a policy that would change the object again. The object stays as it is.
+func (w *reshaping) settles(each work) {
+	if w.unsettled == nil {
+		return
+	}
+	first := w.next
+	defer func() { w.next = first }()
+	w.next = first.DeepCopy()
+	ctx := w.request.reply.request.Context()
+	if applies, err := each.policy.Applies(ctx, w.call(), w.table.objectsIn(each.in, w.subject()), each.param); err != nil || !applies {
+		return
+	}
+	for i := range each.policy.Len() {
+		if w.mutate(ctx, each, i) != nil {
+			return
+		}
+	}
+	if !reflect.DeepEqual(w.next.Object, first.Object) {
+		w.unsettled(each.policy.Name)
+	}
 }
 
 // mutate does one mutation, and brings the object into the form of its schema.

@@ -36,9 +36,10 @@ type Server struct {
 	bookmarks time.Duration
 	rarer     bool
 	ownWrites func(OwnWrite)
-	// unenforced, decided and unfurnished are those of the settings.
+	// unenforced, decided, unsettled and unfurnished are those of the settings.
 	unenforced  func(string)
 	decided     func(string)
+	unsettled   func(string)
 	unfurnished bool
 	// network leads calls to webhooks in the process.
 	network network
@@ -122,6 +123,9 @@ type Settings struct {
 	// Decided, if set, is called for each request that an admission policy is about, once its match conditions hold, with the
 	// name of the policy. It must not call the server.
 	Decided func(policy string)
+	// Unsettled, if set, is called for each mutating policy or webhook that changes an object again if it runs on its own result, with
+	// its name. The server calls it twice then, as a real server may. It must not call the server.
+	Unsettled func(name string)
 	// AllKinds makes the server serve all built-in kinds of a usual cluster, also those that few operators use.
 	AllKinds bool
 }
@@ -135,7 +139,7 @@ func New(settings Settings) *Server {
 		settings.Decided = func(string) {}
 	}
 	s := &Server{
-		schemas: settings.Schemas, clock: settings.Clock, prompt: settings.Prompt, history: settings.History, bookmarks: settings.Bookmarks, rarer: settings.Rarer, ownWrites: settings.OwnWrites, unenforced: settings.Unenforced, decided: settings.Decided, unfurnished: settings.Unfurnished,
+		schemas: settings.Schemas, clock: settings.Clock, prompt: settings.Prompt, history: settings.History, bookmarks: settings.Bookmarks, rarer: settings.Rarer, ownWrites: settings.OwnWrites, unenforced: settings.Unenforced, decided: settings.Decided, unsettled: settings.Unsettled, unfurnished: settings.Unfurnished,
 		tables: map[schema.GroupResource]*table{}, conversions: map[string]Conversion{}, broken: map[string]bool{},
 		tokens: map[string]bearer{}, roles: map[*store.Row]any{}, authorizes: settings.Authorize, parts: sync.Pool{New: newPart},
 		owners: ownership{strict: settings.Schemas != nil, clock: settings.Clock},
