@@ -206,7 +206,7 @@ func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanu
 		if len(list) == 0 {
 			return
 		}
-		fmt.Fprintf(out, "  %d %s: %s\n", len(list), what, fate)
+		fmt.Fprintf(out, "  %s (%d): %s\n", what, len(list), fate)
 		for i, one := range list {
 			if i == 5 {
 				fmt.Fprintf(out, "    and %d more\n", len(list)-i)

@@ -104,16 +104,16 @@ looked in the namespaces of this operator's scope alone: it is deployed in names
 operator foo has a Lease in namespace ops, and --namespace is system: what it keeps in ops stays
 operator foo has policies or webhooks of its deployment in namespace default, and --namespace is system: they stay
 operator foo has left:
-  7 objects with its marks: they stay, without these
+  objects with its marks (7): they stay, without these
     Foo default/web-0
     Foo default/web-1
     Foo default/web-2
     Foo default/web-3
     Foo default/web-4
     and 2 more
-  1 children: they are deleted
+  children (1): they are deleted
     Namespace team
-  1 objects of its own: they are deleted
+  objects of its own (1): they are deleted
     Lease system/foo-leader
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {

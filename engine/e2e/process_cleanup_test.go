@@ -69,7 +69,7 @@ func TestCleanupLeavesNothing(t *testing.T) {
 		t.Errorf("exit code is %d", exit.Code)
 	}
 	before := leavers.Get(t, "a").GetResourceVersion()
-	if code, printed := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--dry-run"); code != 0 || !strings.Contains(printed, "1 children: they stay, without its marks\n    ConfigMap "+ns+"/a\n") {
+	if code, printed := runs(t, "cleanup", "--config="+config, "--namespace="+ns, "--dry-run"); code != 0 || !strings.Contains(printed, "children (1): they stay, without its marks\n    ConfigMap "+ns+"/a\n") {
 		t.Errorf("a look: exit code %d\n%s", code, printed)
 	}
 	if after := leavers.Get(t, "a").GetResourceVersion(); after != before {
