@@ -33,7 +33,7 @@ import (
 type machine interface {
 	// Run blocks until ctx has ended and everything has stopped.
 	Run(ctx context.Context) error
-	ops.Health
+	ops.HealthChecks
 	ops.Debug
 }
 

@@ -51,8 +51,8 @@ func well() status.Status {
 			Feed:     status.Feed{Name: "foos.v1.example.com", State: "running", Objects: 3, Bytes: 12_700_000, LastEvent: before(3 * time.Second)},
 			Feeds:    []status.Feed{{Name: "child/deployments.v1.apps", State: "running", Objects: 2, Bytes: 900, LastEvent: before(time.Minute)}},
 			Queue:    status.Queue{Workers: 4, Working: 1, Longest: before(time.Second), Waiting: map[string]int{"fresh": 2, "resync": 1}, Oldest: before(5 * time.Second), Later: 1},
-			Standing: map[string]int{"ready": 2, "waiting": 1},
-			NotReady: []status.Object{{Name: "shop/web", Standing: "waiting", Since: *before(3 * time.Minute), Why: []string{"handler app waits for Secret shop/registry"}}},
+			Health: map[string]int{"ready": 2, "waiting": 1},
+			NotReady: []status.Object{{Name: "shop/web", Health: "waiting", Since: *before(3 * time.Minute), Why: []string{"handler app waits for Secret shop/registry"}}},
 			Daemons:  []status.Daemons{{Handler: "watch", Running: 3}},
 			States:   []status.InState{{Machine: "rollout", State: "Ready", Objects: 2, Oldest: before(time.Hour)}, {Machine: "rollout", State: "Waiting"}},
 		}},
@@ -64,10 +64,10 @@ func unwell() status.Status {
 	s := well()
 	r := &s.Resources[0]
 	r.Feeds[0].State, r.Feeds[0].Message = "forbidden", "list, watch"
-	r.Standing["failing"], r.Standing["held"], r.Looping, r.Parked = 30, 1, 1, 2
-	r.NotReady = append(r.NotReady, status.Object{Name: "shop/\x1b[2Jbad", Standing: "failing", Since: s.Started, Why: []string{"handler app has failed 3 times: boom\nnext line"}})
-	r.Standing["paused"] = 1
-	r.NotReady = append(r.NotReady, status.Object{Name: "shop/calm", Standing: "paused", Since: s.Started, Why: []string{"paused: looking"}})
+	r.Health["failing"], r.Health["held"], r.Looping, r.Parked = 30, 1, 1, 2
+	r.NotReady = append(r.NotReady, status.Object{Name: "shop/\x1b[2Jbad", Health: "failing", Since: s.Started, Why: []string{"handler app has failed 3 times: boom\nnext line"}})
+	r.Health["paused"] = 1
+	r.NotReady = append(r.NotReady, status.Object{Name: "shop/calm", Health: "paused", Since: s.Started, Why: []string{"paused: looking"}})
 	s.Pauses = []pause.Pause{
 		{By: pause.Operator, Who: "alice", Reason: "moving\x1b[2J", Since: s.Started, Until: s.At}, {By: pause.Namespace, Namespace: "shop", Reason: "looking"},
 	}

@@ -84,12 +84,12 @@ func (p *statusPage) leader() string {
 func (p *statusPage) resources() {
 	var rows []row
 	for _, r := range p.Resources {
-		standing := func(how string) string { return strconv.Itoa(r.Standing[how]) }
+		standing := func(how string) string { return strconv.Itoa(r.Health[how]) }
 		one := row{[]string{
 			r.Name, r.State, strconv.Itoa(r.Objects), standing("ready"), standing("waiting"), standing("failing"), standing("held"), standing("paused"),
 			size(r.Bytes), p.queue(r.Queue), fmt.Sprintf("%d/%d", r.Queue.Working, r.Queue.Workers), p.since(r.LastEvent), besides(r),
 		}, noColor}
-		if r.State != "running" || r.Standing["failing"]+r.Standing["held"]+r.Looping > 0 {
+		if r.State != "running" || r.Health["failing"]+r.Health["held"]+r.Looping > 0 {
 			one.color = red
 		}
 		rows = append(rows, one)
@@ -164,13 +164,13 @@ func (p *statusPage) daemons() (rows []row) {
 func (p *statusPage) objects() (rows []row) {
 	for _, r := range p.Resources {
 		for _, o := range r.NotReady {
-			one := plainRow(o.Name, r.Name, o.Standing, p.since(&o.Since), strings.Join(o.Why, "; "))
-			if o.Standing != "waiting" && o.Standing != "paused" {
+			one := plainRow(o.Name, r.Name, o.Health, p.since(&o.Since), strings.Join(o.Why, "; "))
+			if o.Health != "waiting" && o.Health != "paused" {
 				one.color = red
 			}
 			rows = append(rows, one)
 		}
-		if more := r.Standing["waiting"] + r.Standing["failing"] + r.Standing["held"] + r.Standing["paused"] - len(r.NotReady); more > 0 {
+		if more := r.Health["waiting"] + r.Health["failing"] + r.Health["held"] + r.Health["paused"] - len(r.NotReady); more > 0 {
 			rows = append(rows, plainRow(fmt.Sprintf("and %d more", more), r.Name))
 		}
 	}

@@ -23,7 +23,7 @@ import (
 const wickedText = "a\x1b[2J\x1b]0;b\x07\u009b2Jc\u202ed\u2028e\u2066f\x7fg\x1b[31mh"
 
 func TestAnAnswerSteersNoTerminal(t *testing.T) {
-	answer := why.Answer{Operator: "foo", Name: "web", Standing: "ready", Conditions: []why.Condition{{Type: "Ready", Status: "True", Message: wickedText}}}
+	answer := why.Answer{Operator: "foo", Name: "web", Health: "ready", Conditions: []why.Condition{{Type: "Ready", Status: "True", Message: wickedText}}}
 	for _, format := range []string{"json", "yaml", "text"} {
 		b := newBench(t)
 		if code := b.execute(t.Context(), []string{"why", "foo/web", "-o", format, "--address", answering(t, answer)}); code != exitOK {

@@ -77,7 +77,7 @@ func storedHandler(id string, e progress.Entry) why.Handler {
 			out.Next = &try.Due
 		}
 	}
-	out.Standing, out.Says = f.Standing(), why.Sentence(f)
+	out.State, out.Says = f.State(), why.Sentence(f)
 	return out
 }
 

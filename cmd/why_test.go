@@ -33,7 +33,7 @@ func stuck() why.Answer {
 	at := func(d time.Duration) *time.Time { return new(now.Add(d)) }
 	ran := why.Run{At: *at(-time.Minute), Cause: "update", Number: 2, Outcome: "retry", Error: "no route\nto \x1b[2Jhost", Took: metav1.Duration{Duration: 1500 * time.Millisecond}}
 	return why.Answer{
-		Operator: "foo", At: now, Resource: "foos.v1.example.com", Kind: "Foo", Namespace: "shop", Name: "web", Standing: "held", Since: at(-time.Hour),
+		Operator: "foo", At: now, Resource: "foos.v1.example.com", Kind: "Foo", Namespace: "shop", Name: "web", Health: "held", Since: at(-time.Hour),
 		Idle: why.IdleFor(why.BreakerOpen, ""), Due: at(30 * time.Second),
 		Deletion: &why.Deletion{Since: *at(-time.Hour), Finalizers: []string{"foo.handwerk.dev/finalizer"}, Held: []string{"child Job shop/web, which still exists"}},
 		Handlers: []why.Handler{{

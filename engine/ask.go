@@ -62,15 +62,15 @@ func (e *Engine) status() *status.Status {
 // status returns the state of the resource.
 func (r *resource) status() status.Resource {
 	of := r.report()
-	out := status.Resource{Feed: statusOf(r.name, of.Own), Queue: r.queueStatus(), Standing: map[string]int{}}
+	out := status.Resource{Feed: statusOf(r.name, of.Own), Queue: r.queueStatus(), Health: map[string]int{}}
 	of.EachOtherSource(func(what, name string, f *source.Source) { out.Feeds = append(out.Feeds, statusOf(what+name, f)) })
 	out.Parked, out.Looping = r.inbox.Held()
-	for how, n := range r.inbox.Standings() {
-		out.Standing[string(how)] = n
+	for how, n := range r.inbox.CountHealth() {
+		out.Health[string(how)] = n
 	}
 	for _, s := range r.inbox.Unready(mostUnready) {
 		for _, one := range s.Oldest {
-			o := status.Object{Name: one.Object, Standing: string(s.Standing), Since: one.Since}
+			o := status.Object{Name: one.Object, Health: string(s.Health), Since: one.Since}
 			for _, open := range one.Open {
 				o.Why = append(o.Why, open.String())
 			}

@@ -221,5 +221,5 @@ func (p *pauses) stats() []ops.PauseStats {
 	return []ops.PauseStats{{By: string(pause.Operator), Number: of[pause.Operator]}, {By: string(pause.Namespace), Number: of[pause.Namespace]}}
 }
 
-// Pauses returns the pauses of the operator and of namespaces. Paused objects are counted by their standing.
+// Pauses returns the pauses of the operator and of namespaces. Paused objects are counted by their health.
 func (e *Engine) Pauses() []pause.Pause { return e.pauses.all() }

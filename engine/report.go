@@ -13,14 +13,14 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/reconcile"
 )
 
-// mostUnready is how many objects that are not ready are named for each standing.
+// mostUnready is how many objects that are not ready are named for each health.
 const mostUnready = 20
 
 // Ready reports the state of the operator: whether it has started, and the state of each resource. A degraded resource
 // does not degrade others.
 func (e *Engine) Ready() []ops.Check { return e.checks(mostUnready) }
 
-// checks returns the checks of Ready, with so many objects of each standing that are not ready.
+// checks returns the checks of Ready, with so many objects of each health that are not ready.
 func (e *Engine) checks(unready int) []ops.Check {
 	start := ops.Check{Name: "started"}
 	switch e.state() {
@@ -83,7 +83,7 @@ func (e *Engine) stats() (out []ops.ResourceStats) {
 	for r := range e.resources.All {
 		s := r.report().Stats()
 		s.Parked, s.Broken = r.inbox.Held()
-		s.Standing, s.Daemons, s.States = r.inbox.Standings(), r.daemons.Counts(), r.controller.Machines.Stats()
+		s.Health, s.Daemons, s.States = r.inbox.CountHealth(), r.daemons.Counts(), r.controller.Machines.Stats()
 		out = append(out, s)
 	}
 	return out

@@ -84,7 +84,7 @@ func TestStatusOfARunningOperator(t *testing.T) {
 			if s = (answer.Status{}); json.Unmarshal([]byte(out), &s) != nil {
 				return false, out
 			}
-			return len(s.Resources) == 1 && s.Resources[0].Standing["ready"] == 1, out
+			return len(s.Resources) == 1 && s.Resources[0].Health["ready"] == 1, out
 		})
 		r := s.Resources[0]
 		got := []any{s.Operator, s.State, s.Leader.Leads, s.Leader.Lock, strings.HasPrefix(s.Process, "asked-0_"), s.Configuration.Files, r.Name, r.State, r.Objects, r.Bytes > 100, r.Queue.Workers, len(r.Feeds)}

@@ -54,7 +54,7 @@ func (p *run) account(h *why.Handler, out Result, r progress.Handler, w Why) {
 	if w.Reason == why.NothingDue && p.Deletion != "" {
 		f.Reason = why.NoDeletion
 	}
-	h.Standing, h.Says = f.Standing(), why.Sentence(f)
+	h.State, h.Says = f.State(), why.Sentence(f)
 }
 
 // nextOf returns when an idle handler runs by time; the time is nil if it does not.

@@ -79,7 +79,7 @@ func (s *Controller) stands(key cache.ObjectName, out *why.Answer) {
 	if !known {
 		return
 	}
-	out.Standing, out.Since = string(seen.Standing), moment(seen.Since)
+	out.Health, out.Since = string(seen.Health), moment(seen.Since)
 	if seen.Unfinished > 0 {
 		out.Problem = "reconcile could not be finished: " + seen.Problem
 	}
@@ -120,7 +120,7 @@ func handlerIn(kept []history.Reconcile, r progress.Handler, secret bool) why.Ha
 	}
 	out.Reason, out.Cause = f.Reason.String(), f.Cause
 	f = f.After(out.Last)
-	out.Standing, out.Says = f.Standing(), why.Sentence(f)
+	out.State, out.Says = f.State(), why.Sentence(f)
 	return out
 }
 

@@ -162,28 +162,28 @@ func (js Attempts) Record(r progress.Handler, e progress.Entry) progress.Record 
 }
 
 // stand returns the health of the object with these handlers, and the reasons. Held: its deletion waits.
-func (p *run) stand(st State, readers []progress.Handler, held bool) ops.Stand {
-	out := ops.Stand{Standing: ops.Ready}
+func (p *run) stand(st State, readers []progress.Handler, held bool) ops.ObjectHealth {
+	out := ops.ObjectHealth{Health: ops.Ready}
 	for _, reader := range readers {
 		open := p.unfinished(st, reader)
-		if open.Standing == "" {
+		if open.Health == "" {
 			continue
 		}
 		out.Open = append(out.Open, open)
-		if out.Standing != ops.Failing && !open.Blocked {
-			out.Standing = open.Standing
+		if out.Health != ops.Failing && !open.Blocked {
+			out.Health = open.Health
 		}
 	}
 	for _, d := range p.Rules.Daemons {
 		if failed := p.memory.Filters.Of(d.Handler); failed != "" {
-			out.Open, out.Standing = append(out.Open, ops.Open{Handler: d.ID, Standing: ops.Failing, Reason: why.WhenFails.Brief(failed)}), ops.Failing
+			out.Open, out.Health = append(out.Open, ops.Open{Handler: d.ID, Health: ops.Failing, Reason: why.WhenFails.Brief(failed)}), ops.Failing
 		}
 	}
 	if held && !st.Searched {
-		out.Open = append(out.Open, ops.Open{Standing: ops.Waits, Reason: "waits for its children to be gone"})
+		out.Open = append(out.Open, ops.Open{Health: ops.Waits, Reason: "waits for its children to be gone"})
 	}
 	if held {
-		out.Standing = ops.Held
+		out.Health = ops.Held
 	}
 	return out
 }
@@ -191,7 +191,7 @@ func (p *run) stand(st State, readers []progress.Handler, held bool) ops.Stand {
 // unfinished returns why a handler is not through. Its standing is empty if the handler is through, or has nothing to
 // do.
 func (p *run) unfinished(st State, reader progress.Handler) ops.Open {
-	r, out := st.Attempts.Record(reader, p.progress.Entry(reader)), ops.Open{Handler: reader.ID, Standing: ops.Failing}
+	r, out := st.Attempts.Record(reader, p.progress.Entry(reader)), ops.Open{Handler: reader.ID, Health: ops.Failing}
 	blind := p.memory.Filters.Of(reader.Handler)
 	switch {
 	case blind != "":
@@ -201,7 +201,7 @@ func (p *run) unfinished(st State, reader progress.Handler) ops.Open {
 	case !r.Done && r.Worst() > 0 && (!r.Waiting || r.Parts != nil):
 		out.Reason = "is tried again: " + r.Message
 	case r.Waiting:
-		out.Standing, out.Reason = ops.Waits, waitsFor(r.Message)
+		out.Health, out.Reason = ops.Waits, waitsFor(r.Message)
 		j := st.Attempts.Of(reader)
 		out.Logged = j != nil && j.Logged
 	default:
@@ -210,14 +210,14 @@ func (p *run) unfinished(st State, reader progress.Handler) ops.Open {
 			return ops.Open{}
 		}
 		if paused := slices.IndexFunc(st.Why, func(w Why) bool { return w.Handler == reader.ID && w.Reason == why.Paused }); paused >= 0 {
-			out.Standing, out.Reason = ops.Paused, "does not run: "+st.Why[paused].Detail
+			out.Health, out.Reason = ops.Paused, "does not run: "+st.Why[paused].Detail
 			return out
 		}
 		other := p.blocker(st, reader.Handler)
 		if other == "" {
 			return ops.Open{}
 		}
-		out.Standing, out.Reason, out.Blocked = ops.Waits, why.Blocked.Brief(other), true
+		out.Health, out.Reason, out.Blocked = ops.Waits, why.Blocked.Brief(other), true
 	}
 	return out
 }

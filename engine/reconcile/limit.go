@@ -90,7 +90,7 @@ func (s *Controller) holdGone(key cache.ObjectName, d *Tombstone, now time.Time)
 // awaitLimit replaces a reconcile while a limit holds the deletion of the object. It sets the condition DeletionsHeld.
 func awaitLimit(ctx context.Context, s *Controller, a arrival, t *Batch, w Why) (queue.Next, error) {
 	t.Unpark()
-	s.Inbox.Finished(a.key, ops.Stand{Standing: ops.Waits, Open: []ops.Open{{Standing: ops.Waits, Reason: w.Reason.Brief(a.held.Short()), Logged: true}}})
+	s.Inbox.SetHealth(a.key, ops.ObjectHealth{Health: ops.Waits, Open: []ops.Open{{Health: ops.Waits, Reason: w.Reason.Brief(a.held.Short()), Logged: true}}})
 	s.idle(ctx, a, w) // last, so that the answer has the present health
 	a.due = a.due.Sooner(a.held.After, queue.Due)
 	m := a.memory

@@ -107,7 +107,7 @@ func (o *Observer) Ended(p *run, out Result, handlers []progress.Handler) {
 		o.moved(out)
 	}
 	if out.Stands {
-		p.Inbox.Finished(p.Key, out.Stand)
+		p.Inbox.SetHealth(p.Key, out.Stand)
 	}
 	if o.Log.V(2).Enabled() {
 		log := p.Log()

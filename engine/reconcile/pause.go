@@ -32,9 +32,9 @@ func awaitResume(ctx context.Context, s *Controller, a arrival, t *Batch, w Why)
 	t.Unpark()
 	switch {
 	case !a.exists():
-		s.Inbox.Finished(a.key, ops.Stand{}) // an object that is gone does not count as ready or not
+		s.Inbox.SetHealth(a.key, ops.ObjectHealth{}) // an object that is gone does not count as ready or not
 	case !a.whole:
-		s.Inbox.Finished(a.key, ops.Stand{Standing: ops.Paused, Open: []ops.Open{{Standing: ops.Paused, Reason: w.Reason.Brief(w.Detail)}}})
+		s.Inbox.SetHealth(a.key, ops.ObjectHealth{Health: ops.Paused, Open: []ops.Open{{Health: ops.Paused, Reason: w.Reason.Brief(w.Detail)}}})
 	}
 	s.idle(ctx, a, w) // last, so that the answer has the present health
 	if a.whole {

@@ -175,15 +175,15 @@ func (p *run) readyMoved(live *unstructured.Unstructured) bool {
 
 // standUnready returns the health of an object whose handlers are done: it waits while the condition Ready of the engine
 // is False, so that health and condition say the same.
-func (p *run) standUnready(st State, s ops.Stand) ops.Stand {
+func (p *run) standUnready(st State, s ops.ObjectHealth) ops.ObjectHealth {
 	o := st.written()
 	if o == nil {
 		o = p.Object
 	}
 	ready := conditions.Of(o, dsl.Ready)
-	if s.Standing != ops.Ready || !p.keepsReady() || p.memory.Foreign || conditions.Text(ready, "status") != string(metav1.ConditionFalse) {
+	if s.Health != ops.Ready || !p.keepsReady() || p.memory.Foreign || conditions.Text(ready, "status") != string(metav1.ConditionFalse) {
 		return s
 	}
 	reason := "waits to be ready: " + conditions.Text(ready, "message")
-	return ops.Stand{Standing: ops.Waits, Open: append(s.Open, ops.Open{Standing: ops.Waits, Reason: reason, Logged: true})}
+	return ops.ObjectHealth{Health: ops.Waits, Open: append(s.Open, ops.Open{Health: ops.Waits, Reason: reason, Logged: true})}
 }

@@ -109,7 +109,7 @@ type Result struct {
 	// Written is the object after the last write of a finished run, nil if it wrote nothing.
 	Written *unstructured.Unstructured
 	// Stand is the health of the object. Stands: it is known.
-	Stand  ops.Stand
+	Stand  ops.ObjectHealth
 	Stands bool
 	// Echoes are the versions that the run has written, if the next reconcile would find nothing to do in them.
 	Echoes []inbox.Echo

@@ -76,7 +76,7 @@ func (t *Batch[M]) Replaced() {
 	defer t.box.lines.flush()
 	t.box.mu.Lock()
 	defer t.box.mu.Unlock()
-	t.box.standLocked(t.key, t.box.stateLocked(t.key), ops.Stand{})
+	t.box.setHealthLocked(t.key, t.box.stateLocked(t.key), ops.ObjectHealth{})
 }
 
 // Forget drops the state of a key that has no object. If something came during the reconcile, the state stays. Another
@@ -88,7 +88,7 @@ func (t *Batch[M]) Forget() (all bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(t.key)
-	b.standLocked(t.key, s, ops.Stand{})
+	b.setHealthLocked(t.key, s, ops.ObjectHealth{})
 	t.storeLocked(s)
 	t.unparkLocked(s)
 	b.restedLocked(t.key, s)

@@ -57,7 +57,7 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"what nobody looks at in a child, where the owner is ready": {func(p *post) {
 			owner(p)
-			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
 		}, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
 		"where no pass has seen the owner": {func(p *post) {
@@ -66,31 +66,31 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"where a handler waits": {func(p *post) {
 			owner(p)
-			p.Finished(p.key, ops.Stand{Standing: ops.Waits, Open: []ops.Open{{Handler: "deploy", Standing: ops.Waits, Reason: "waits for it"}}})
+			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Waits, Open: []ops.Open{{Handler: "deploy", Health: ops.Waits, Reason: "waits for it"}}})
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"where the last reconcile could not be finished": {func(p *post) {
 			owner(p)
-			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
 			p.failed("refused")
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"where something else of the child is news already": {func(p *post) {
 			owner(p)
-			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), true)
 			p.wrote("c", "5") // the later version is noted
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"what nobody looks at in a child, where an own write to it is yet to come": {func(p *post) {
 			owner(p)
-			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
 			p.wrote("c", "5")
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "4"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"where a listing shows a later state in its place": {func(p *post) {
 			owner(p)
-			p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
 			p.wrote("c", "5")
 			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
@@ -189,32 +189,32 @@ func TestForget(t *testing.T) {
 // TestHowKeysStand holds how keys are counted.
 func TestHowKeysStand(t *testing.T) {
 	p := newPost(t)
-	stands := func(want map[ops.Standing]int, when string) {
+	stands := func(want map[ops.Health]int, when string) {
 		t.Helper()
-		if diff := cmp.Diff(want, p.Standings()); diff != "" {
+		if diff := cmp.Diff(want, p.CountHealth()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
 	p.Seen(p.event(watch.Added, "u", "1"))
-	stands(map[ops.Standing]int{}, "before its first pass")
+	stands(map[ops.Health]int{}, "before its first pass")
 	for want := range 3 {
 		if before := p.failed("no luck"); before != want {
 			t.Errorf("%d passes failed before, want %d", before, want)
 		}
 	}
-	stands(map[ops.Standing]int{ops.Failing: 1}, "after passes that failed")
-	p.Finished(p.key, ops.Stand{Standing: ops.Ready})
-	stands(map[ops.Standing]int{ops.Ready: 1}, "after one that did not")
+	stands(map[ops.Health]int{ops.Failing: 1}, "after passes that failed")
+	p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
+	stands(map[ops.Health]int{ops.Ready: 1}, "after one that did not")
 	if before := p.failed("no luck"); before != 0 {
 		t.Errorf("%d passes failed before, want none since the last that did not", before)
 	}
-	p.Finished(p.key, ops.Stand{Standing: ops.Held})
+	p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Held})
 	p.failed("no luck")
-	stands(map[ops.Standing]int{ops.Held: 1}, "one whose deletion is held")
+	stands(map[ops.Health]int{ops.Held: 1}, "one whose deletion is held")
 	turn := p.Take(p.key)
 	turn.Replaced()
 	turn.Close()
-	stands(map[ops.Standing]int{}, "when another object has the name")
+	stands(map[ops.Health]int{}, "when another object has the name")
 }
 
 // TestATermBeginsAgain holds that nothing of an earlier term is left, and that nothing is kept outside of one.
@@ -245,7 +245,7 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 			turn.Handled()
 		}
 		turn.Memory = &remembered{"u"}
-		p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+		p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
 		turn.Close()
 	}
 	tests := map[string]struct {
@@ -294,7 +294,7 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 			if room := p.keys[p.key].pending != nil; room != tt.room {
 				t.Errorf("there is room: %t, want %t", room, tt.room)
 			}
-			p.Standings()
+			p.CountHealth()
 			p.Held()
 			p.IsDeleting(p.key, "u")
 			if turn := p.Take(p.key); !turn.Fresh || turn.Memory == nil {

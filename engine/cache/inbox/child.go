@@ -50,7 +50,7 @@ func (b *Inbox[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
 	}
 	written, awaits := s.echoes[ev.UID]
 	_, queued := s.changed[ev.UID]
-	if idle && !awaits && !queued && s.stand == b.ready && s.unfinished.count == 0 {
+	if idle && !awaits && !queued && s.health == b.ready && s.unfinished.count == 0 {
 		return
 	}
 	came := news{last: ev.Object, several: queued}

@@ -52,7 +52,7 @@ func TestAnOwnWriteWithoutAnEventIsLookedFor(t *testing.T) {
 				p.wrote("c", "5")
 				turn.Handled()
 				turn.Memory = &remembered{"u"}
-				p.Finished(p.key, ops.Stand{Standing: ops.Ready})
+				p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
 				turn.Close()
 				p.in.Get()
 				p.in.Done(p.key)

@@ -33,8 +33,8 @@ type Key = cache.ObjectName
 type Inbox[M any] struct {
 	owner Owner
 	lines lines
-	// ready is the standing that all objects without open handlers share.
-	ready *stand
+	// ready is the health that all objects without open handlers share.
+	ready *objectHealth
 
 	mu sync.Mutex
 	// queue is nil while this process does not lead.
@@ -98,7 +98,7 @@ type Owner interface {
 
 // New returns an inbox outside of a term.
 func New[M any](owner Owner) *Inbox[M] {
-	b := &Inbox[M]{owner: owner, lines: lines{owner: owner}, ready: &stand{how: ops.Ready}, left: map[types.UID]*cached.Object{}}
+	b := &Inbox[M]{owner: owner, lines: lines{owner: owner}, ready: &objectHealth{how: ops.Ready}, left: map[types.UID]*cached.Object{}}
 	b.clear()
 	return b
 }

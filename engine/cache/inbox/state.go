@@ -22,8 +22,8 @@ type state[M any] struct {
 	came, fresh bool
 	// parked is true if the last reconcile was put off until the cache has caught up.
 	parked bool
-	// stand is the standing after the last finished reconcile; nil before the first.
-	stand  *stand
+	// health is the health after the last finished reconcile; nil before the first.
+	health *objectHealth
 	memory *M
 	// pending is nil if it would be empty, as for an object at rest.
 	*pending[M]

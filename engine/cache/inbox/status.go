@@ -13,11 +13,11 @@ import (
 
 // Status has the state of an object in the inbox, without its changes.
 type Status struct {
-	// Standing is the standing of the object; empty before its first reconcile. Since is when it began, and Open has the
+	// Health is the health of the object; empty before its first reconcile. Since is when it began, and Open has the
 	// reasons why the object is not ready.
-	Standing ops.Standing
-	Since    time.Time
-	Open     []ops.Open
+	Health ops.Health
+	Since  time.Time
+	Open   []ops.Open
 	// Parked is since when the key waits for the cache. Suspended is until when the object is held back because it
 	// loops. Each is zero if that is not so.
 	Parked, Suspended time.Time
@@ -34,8 +34,8 @@ func (b *Inbox[M]) Status(key Key) (p Status, known bool) {
 	if s == nil {
 		return p, false
 	}
-	p.Standing, p.Since = s.standing()
-	p.Open = s.reasons(p.Standing)
+	p.Health, p.Since = s.currentHealth()
+	p.Open = s.reasons(p.Health)
 	if s.pending != nil {
 		if p.Suspended = s.suspended; s.asideFor == cacheBehind {
 			p.Parked = s.aside

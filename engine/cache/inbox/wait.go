@@ -45,7 +45,7 @@ type open struct {
 // due returns when the wait has to be logged; zero for never.
 func (o *open) due() time.Time {
 	switch {
-	case o.Standing != ops.Waits || o.Logged || o.logged == o.Reason:
+	case o.Health != ops.Waits || o.Logged || o.logged == o.Reason:
 		return time.Time{}
 	case o.logged == "":
 		return o.since.Add(logAfter)
@@ -57,26 +57,26 @@ func (o *open) due() time.Time {
 	return first
 }
 
-// find returns the open entry of a handler with this standing; nil if there is none.
-func (s *stand) find(handler string, how ops.Standing) *open {
+// find returns the open entry of a handler with this health; nil if there is none.
+func (s *objectHealth) find(handler string, how ops.Health) *open {
 	if s == nil {
 		return nil
 	}
-	i := slices.IndexFunc(s.open, func(o open) bool { return o.Handler == handler && o.Standing == how })
+	i := slices.IndexFunc(s.open, func(o open) bool { return o.Handler == handler && o.Health == how })
 	if i < 0 {
 		return nil
 	}
 	return &s.open[i]
 }
 
-// openLocked returns the standing of an object with open handlers. Handlers that were open before keep their times. The
+// openLocked returns the health of an object with open handlers. Handlers that were open before keep their times. The
 // lock is held.
-func (b *Inbox[M]) openLocked(key Key, before *stand, how ops.Stand) *stand {
+func (b *Inbox[M]) openLocked(key Key, before *objectHealth, how ops.ObjectHealth) *objectHealth {
 	now := time.Now()
-	out := &stand{how: how.Standing, since: now, open: make([]open, 0, len(how.Open))}
+	out := &objectHealth{how: how.Health, since: now, open: make([]open, 0, len(how.Open))}
 	for _, o := range how.Open {
 		next := open{Open: o, since: now, changed: now}
-		if was := before.find(o.Handler, o.Standing); was != nil {
+		if was := before.find(o.Handler, o.Health); was != nil {
 			next = *was
 			if next.Reason != o.Reason {
 				next.changed = now
@@ -94,7 +94,7 @@ func (b *Inbox[M]) openLocked(key Key, before *stand, how ops.Stand) *stand {
 }
 
 // endedLocked queues log lines for waits that have ended. The lock is held.
-func (b *Inbox[M]) endedLocked(key Key, before, now *stand) {
+func (b *Inbox[M]) endedLocked(key Key, before, now *objectHealth) {
 	for _, o := range before.open {
 		if o.logged != "" && now.find(o.Handler, ops.Waits) == nil {
 			o.Reason = o.logged
@@ -156,7 +156,7 @@ func (b *Inbox[M]) watchLocked(key Key, at time.Time) {
 
 // overLocked queues a log line for the end of a wait that is not a handler's. The lock is held.
 func (b *Inbox[M]) overLocked(key Key, reason string, since time.Time) {
-	b.lines.add(Wait{Key: key, Open: ops.Open{Standing: ops.Waits, Reason: reason}, Lasted: time.Since(since), Over: true})
+	b.lines.add(Wait{Key: key, Open: ops.Open{Health: ops.Waits, Reason: reason}, Lasted: time.Since(since), Over: true})
 }
 
 // checkLocked schedules a check of all waits, at this time at the latest. The lock is held.
@@ -209,11 +209,11 @@ func (b *Inbox[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 		next = b.heldLocked(key, s, now)
 		s.rest()
 	}
-	if s.stand == nil {
+	if s.health == nil {
 		return next
 	}
-	for i := range s.stand.open {
-		o := &s.stand.open[i]
+	for i := range s.health.open {
+		o := &s.health.open[i]
 		at := o.due()
 		switch {
 		case at.IsZero():
@@ -240,7 +240,7 @@ func (b *Inbox[M]) heldLocked(key Key, s *state[M], now time.Time) (next time.Ti
 			next = sooner(next, at)
 		} else {
 			s.asideLogged = true
-			b.lines.add(Wait{Key: key, Open: ops.Open{Standing: ops.Waits, Reason: s.asideFor.String()}})
+			b.lines.add(Wait{Key: key, Open: ops.Open{Health: ops.Waits, Reason: s.asideFor.String()}})
 		}
 	}
 	if s.looping.IsZero() {

@@ -203,7 +203,7 @@ func TestResources(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		m.Resources(func() []ops.ResourceStats {
 			return []ops.ResourceStats{
-				{Resource: foos, Up: true, Feeds: map[string]bool{"child/bars.v1": true, "related/peers": false}, Objects: 7, Parked: 2, Broken: 1, LastEvent: last, Standing: map[ops.Standing]int{ops.Ready: 4, ops.Failing: 2, ops.Held: 1}},
+				{Resource: foos, Up: true, Feeds: map[string]bool{"child/bars.v1": true, "related/peers": false}, Objects: 7, Parked: 2, Broken: 1, LastEvent: last, Health: map[ops.Health]int{ops.Ready: 4, ops.Failing: 2, ops.Held: 1}},
 				{Resource: "bars.v1.example.com"},
 			}
 		})

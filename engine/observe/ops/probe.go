@@ -22,7 +22,7 @@ const (
 // probe answers /NAME and /NAME/CHECK the way the Kubernetes API server does.
 type probe struct {
 	name   string
-	health Health
+	health HealthChecks
 	// brief: only the Pod itself sees the messages of checks.
 	brief bool
 }

@@ -20,8 +20,8 @@ type ResourceStats struct {
 	Feeds map[string]bool
 	// Objects is how many the cache holds.
 	Objects int
-	// Standing counts the handled objects by their standing.
-	Standing map[Standing]int
+	// Health counts the handled objects by their health.
+	Health map[Health]int
 	// Parked is the number of keys that wait for the cache to catch up with the operator's own writes.
 	Parked int
 	// Broken is the number of objects that the breaker holds because they loop without progress.
@@ -164,8 +164,8 @@ func newResourceCollector() *scraped[ResourceStats] {
 		gauge(objects, float64(s.Objects), s.Resource)
 		gauge(parked, float64(s.Parked), s.Resource)
 		gauge(broken, float64(s.Broken), s.Resource)
-		for _, state := range Standings() {
-			gauge(standing, float64(s.Standing[state]), s.Resource, string(state))
+		for _, state := range Healths() {
+			gauge(standing, float64(s.Health[state]), s.Resource, string(state))
 		}
 		for _, d := range s.Daemons {
 			gauge(daemons, float64(d.Running), s.Resource, d.Handler, "running")

@@ -43,7 +43,7 @@ type Settings struct {
 	// Debug serves /debug/.
 	Debug DebugSettings
 	// Health has the checks of /healthz and /readyz. Optional.
-	Health Health
+	Health HealthChecks
 	// Metrics are the metrics of /metrics. Required with MetricsAddress.
 	Metrics *Metrics
 	// Secure protects MetricsAddress, which then serves /healthz and /readyz, too, and /debug/ where others than this machine
@@ -54,9 +54,9 @@ type Settings struct {
 	Log logr.Logger
 }
 
-// Health has the checks of a process. The methods are called for each request. They must be quick and safe for use by
+// HealthChecks has the checks of a process. The methods are called for each request. They must be quick and safe for use by
 // several goroutines.
-type Health interface {
+type HealthChecks interface {
 	// Healthy returns the checks of /healthz.
 	Healthy() []Check
 	// Ready returns the checks of /readyz.

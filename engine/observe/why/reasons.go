@@ -18,8 +18,8 @@ type row struct {
 	says, idle string
 	// brief is for lists of objects that are not ready, empty if the handler's record has the text.
 	brief string
-	// health is the standing of a handler with this reason.
-	health Standing
+	// handler is the state of a handler with this reason.
+	handler State
 	// cure says what a person can do. page is a page with more, relative to docs, or empty.
 	cure, page string
 }
@@ -34,12 +34,12 @@ func reason(r row) Reason {
 }
 
 // The reasons why a handler runs, or does not. A new one is a row here, and the line that produces it. If a due handler
-// does not run for the reason, two more places need a case: [Facts.Standing] with Facts.rest, or an earlier failure hides
+// does not run for the reason, two more places need a case: [Facts.State] with Facts.rest, or an earlier failure hides
 // the reason, and run.unfinished of package reconcile, or the object counts as ready.
 var (
 	Ran = reason(row{word: "Ran", says: "ran", cure: "nothing"})
 	// ToRun, Stored, NoTime and NotYet are only in answers.
-	ToRun  = reason(row{word: "ToRun", says: "is to run", health: Due, cure: "wait; while the object is held, see why it is"})
+	ToRun  = reason(row{word: "ToRun", says: "is to run", handler: Due, cure: "wait; while the object is held, see why it is"})
 	Stored = reason(row{word: "Stored", says: "had finished when the operator last stored its progress", cure: "nothing: no process answered, so this is from the object"})
 	NoTime = reason(row{word: "NoTime", says: "has nothing to do: the object gives no time for it", cure: "give the object the time that `at` reads"})
 	NotYet = reason(row{word: "NotYet", says: "waits for its time", cure: "wait"})
@@ -48,21 +48,21 @@ var (
 	// NoDeletion is NothingDue for an object that is being deleted.
 	NoDeletion = reason(row{word: "NoDeletion", says: "has nothing to do for the deletion", cure: "nothing"})
 	// NotMatched: a label or an annotation does not match.
-	NotMatched = reason(row{word: "NotMatched", says: "does not see the object: %s", health: Filtered, cure: "set the label or annotation, or change the filter"})
-	WhenFalse  = reason(row{word: "WhenFalse", says: "does not run: its when is false: %s", health: Filtered, cure: "change the values that it names, or the `when`", page: "#applied-is-unknown-filtered"})
-	WhenFails  = reason(row{word: "WhenFails", says: "does not run: its when failed: %s", brief: "filter failed: %s", health: Failing, cure: "fix the `when`, or give the object what it reads"})
-	TimeFails  = reason(row{word: "TimeFails", says: "does not run: its time is not known: %s", health: Failing, cure: "fix `at`, or give the object what it reads"})
+	NotMatched = reason(row{word: "NotMatched", says: "does not see the object: %s", handler: Filtered, cure: "set the label or annotation, or change the filter"})
+	WhenFalse  = reason(row{word: "WhenFalse", says: "does not run: its when is false: %s", handler: Filtered, cure: "change the values that it names, or the `when`", page: "#applied-is-unknown-filtered"})
+	WhenFails  = reason(row{word: "WhenFails", says: "does not run: its when failed: %s", brief: "filter failed: %s", handler: Failing, cure: "fix the `when`, or give the object what it reads"})
+	TimeFails  = reason(row{word: "TimeFails", says: "does not run: its time is not known: %s", handler: Failing, cure: "fix `at`, or give the object what it reads"})
 	// BackOff: the handler failed, or waits, and is tried again later. The detail is the time.
-	BackOff = reason(row{word: "BackOff", says: "is tried again at %s", health: Due, cure: "fix what it failed for, or [ask for a retry](recipes.md#try-again-now)", page: "#a-handler-fails"})
+	BackOff = reason(row{word: "BackOff", says: "is tried again at %s", handler: Due, cure: "fix what it failed for, or [ask for a retry](recipes.md#try-again-now)", page: "#a-handler-fails"})
 	// Blocked: the handler comes after another one, which is not through. The detail names that one.
-	Blocked = reason(row{word: "Blocked", says: "waits for handler %s, which has not finished", brief: "waits for handler %s", health: Due, cure: "look at the handler that it names"})
+	Blocked = reason(row{word: "Blocked", says: "waits for handler %s, which has not finished", brief: "waits for handler %s", handler: Due, cure: "look at the handler that it names"})
 	// DeadlineOver: the deadline of all attempts is over.
-	DeadlineOver = reason(row{word: "DeadlineOver", says: "failed for good: its deadline is over", health: Failed, cure: "fix what it failed for, and change the object or ask for a retry", page: "#a-handler-fails"})
-	NotChosen    = reason(row{word: "NotChosen", says: "was not chosen by the resource's lifecycle: other handlers go first", health: Due, cure: "wait for the others"})
+	DeadlineOver = reason(row{word: "DeadlineOver", says: "failed for good: its deadline is over", handler: Failed, cure: "fix what it failed for, and change the object or ask for a retry", page: "#a-handler-fails"})
+	NotChosen    = reason(row{word: "NotChosen", says: "was not chosen by the resource's lifecycle: other handlers go first", handler: Due, cure: "wait for the others"})
 	// OutcomeMissing: the handler reads the outcome of a later one, which this process does not know yet.
-	OutcomeMissing = reason(row{word: "Unheard", says: "runs when it is known what comes of handler %s", health: Due, cure: "wait for the handler that it names"})
+	OutcomeMissing = reason(row{word: "Unheard", says: "runs when it is known what comes of handler %s", handler: Due, cure: "wait for the handler that it names"})
 	// DaemonsFirst: the object is being deleted, and its daemons have not ended.
-	DaemonsFirst = reason(row{word: "DaemonsFirst", says: "runs when the object's daemons have ended", health: Due, cure: "wait until they have ended", page: "#a-deletion-hangs"})
+	DaemonsFirst = reason(row{word: "DaemonsFirst", says: "runs when the object's daemons have ended", handler: Due, cure: "wait until they have ended", page: "#a-deletion-hangs"})
 )
 
 // The reasons why no reconcile over an object begins, so that no handler of it runs. A new one is a row here, and a
@@ -72,7 +72,7 @@ var (
 	ScopeLeft = reason(row{word: "ScopeLeft", idle: "no handler runs: the object's namespace has left the operator's scope", cure: "nothing: the object is about to go from the cache"})
 	// Paused: the object, its namespace or the operator is paused. It is also a handler's reason if the pause begins
 	// during a reconcile.
-	Paused = reason(row{word: "Paused", says: "does not run: %s", idle: "no handler runs: paused: %s", brief: "paused: %s", health: Due, cure: "resume it", page: "recipes.md#leave-an-object-alone"})
+	Paused = reason(row{word: "Paused", says: "does not run: %s", idle: "no handler runs: paused: %s", brief: "paused: %s", handler: Due, cure: "resume it", page: "recipes.md#leave-an-object-alone"})
 	// CacheBehind: the cache lacks one of this operator's own writes. Its event wakes the key.
 	CacheBehind = reason(row{word: "CacheBehind", idle: "no handler runs until the cache shows the operator's own writes", brief: "waits for the cache to show the operator's own writes", cure: "look at the watch of the resource", page: "#parked-keys"})
 	// BreakerOpen: the object's reconciles wrote again and again. The next one waits.
@@ -106,16 +106,16 @@ func (r Reason) None() bool { return r.row == nil }
 // Brief returns the reason for lists of objects that are not ready.
 func (r Reason) Brief(detail string) string { return filled(r.brief, detail) }
 
-// standing returns the standing of a handler with this reason.
-func (r Reason) standing() Standing {
+// state returns the state of a handler with this reason.
+func (r Reason) state() State {
 	if r.row == nil {
 		return ""
 	}
-	return r.health
+	return r.handler
 }
 
 // NeedsPerson reports whether the handler fails for a cause that does not go away by itself.
-func (r Reason) NeedsPerson() bool { return r.standing() == Failed || r.standing() == Failing }
+func (r Reason) NeedsPerson() bool { return r.state() == Failed || r.state() == Failing }
 
 // filled puts a detail into a sentence. Without a detail the sentence ends before it.
 func filled(text, detail string) string {

@@ -63,7 +63,7 @@ func documented() string {
 		if r.page != "" {
 			says = fmt.Sprintf("[%s](%s)", says, r.page)
 		}
-		of := string(r.health)
+		of := string(r.handler)
 		if r.idle != "" {
 			of = "no handler runs"
 		}

@@ -75,7 +75,7 @@ func (t *text) head(a *Answer) {
 	t.line(0, "", "%s", about)
 	if a.Verdict != "" {
 		since := ""
-		if a.Verdict == a.Standing {
+		if a.Verdict == a.Health {
 			since = t.since(a.Since)
 		}
 		t.line(1, colourOf(a.Verdict), "%s%s", a.Verdict, since)
@@ -143,7 +143,7 @@ func (t *text) handler(h Handler) {
 // colour returns the colour of a handler's line.
 func (h Handler) colour() string {
 	switch {
-	case h.Attempts > 0, h.Standing == Failed, h.Standing == Failing:
+	case h.Attempts > 0, h.State == Failed, h.State == Failing:
 		return red
 	case h.Next != nil, h.Running != nil, h.Reason == Blocked.word, h.Reason == DaemonsFirst.word:
 		return yellow

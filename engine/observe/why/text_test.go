@@ -29,7 +29,7 @@ func TestTimesAreSaidRight(t *testing.T) {
 	} {
 		due, since := now.Add(d), now.Add(-d)
 		got := written(t, why.Answer{
-			At: now, Kind: "Foo", Name: "web", Verdict: "failing", Standing: "failing", Since: &since, Due: &due, Idle: &why.Idle{Says: "no handler runs", Until: &due},
+			At: now, Kind: "Foo", Name: "web", Verdict: "failing", Health: "failing", Since: &since, Due: &due, Idle: &why.Idle{Says: "no handler runs", Until: &due},
 			Deletion: &why.Deletion{Since: since}, Handlers: []why.Handler{{ID: "app", Running: &since}},
 		})
 		for _, line := range []string{

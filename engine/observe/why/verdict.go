@@ -11,35 +11,35 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Standing is the state of a handler, in one word.
-type Standing string
+// State is the state of a handler, in one word.
+type State string
 
-// The standings, the gravest first. A handler without one has nothing to do.
+// The states, the gravest first. A handler without one has nothing to do.
 const (
 	// Failed: it failed for good. Failing: it, or its when, failed, and there will be another attempt.
-	Failed  Standing = "failed"
-	Failing Standing = "failing"
+	Failed  State = "failed"
+	Failing State = "failing"
 	// Waiting: it waits for other objects.
-	Waiting Standing = "waiting"
+	Waiting State = "waiting"
 	// Due: it has something to do, and did not run yet.
-	Due Standing = "due"
+	Due State = "due"
 	// Filtered: it has something to do, and its conditions do not hold.
-	Filtered Standing = "filtered"
+	Filtered State = "filtered"
 )
 
-// Standing returns the handler's standing.
-func (f Facts) Standing() Standing {
+// State returns the handler's state.
+func (f Facts) State() State {
 	switch {
 	case f.Failed:
 		return Failed
 	case f.Reason == Blocked, f.Reason == DeadlineOver:
-		return f.Reason.standing()
+		return f.Reason.state()
 	case f.Waits:
 		return Waiting
 	case f.Attempts > 0:
 		return Failing
 	}
-	return f.Reason.standing()
+	return f.Reason.state()
 }
 
 // Judge sets the verdict: the state of the object, and the one cause that decides.
@@ -50,8 +50,8 @@ func (a *Answer) Judge() {
 		}
 	}
 	switch {
-	case a.Standing != "":
-		a.Verdict = a.Standing
+	case a.Health != "":
+		a.Verdict = a.Health
 	case a.Without == "":
 		a.Verdict = "new: no reconcile of it has finished yet"
 	}
@@ -111,7 +111,7 @@ func (a *Answer) stops() string {
 
 // broken returns the verdict about an object with a failing handler or child.
 func (a *Answer) broken() string {
-	for _, standing := range []Standing{Failed, Failing} {
+	for _, standing := range []State{Failed, Failing} {
 		h := a.first(standing)
 		if h == nil {
 			continue
@@ -146,10 +146,10 @@ func (a *Answer) lacks() string {
 // True.
 func (a *Answer) ignores() string {
 	ready := slices.IndexFunc(a.Conditions, func(c Condition) bool { return c.Type == dsl.Ready && c.Status != "True" })
-	acts := slices.ContainsFunc(a.Handlers, func(h Handler) bool { return h.Standing != Filtered })
+	acts := slices.ContainsFunc(a.Handlers, func(h Handler) bool { return h.State != Filtered })
 	for _, h := range a.Handlers {
 		keeps := slices.ContainsFunc(a.Children, func(c Child) bool { return c.Handler == h.ID })
-		if h.Standing == Filtered && (ready >= 0 || !acts || keeps || h.Last != nil) {
+		if h.State == Filtered && (ready >= 0 || !acts || keeps || h.Last != nil) {
 			return "stuck: " + h.Says
 		}
 	}
@@ -159,10 +159,10 @@ func (a *Answer) ignores() string {
 	return "not ready: " + a.Conditions[ready].String()
 }
 
-// first returns the first handler with a standing; nil for none.
-func (a *Answer) first(standing Standing) *Handler {
+// first returns the first handler with a state; nil for none.
+func (a *Answer) first(standing State) *Handler {
 	for i := range a.Handlers {
-		if a.Handlers[i].Standing == standing {
+		if a.Handlers[i].State == standing {
 			return &a.Handlers[i]
 		}
 	}

@@ -38,10 +38,10 @@ type Answer struct {
 	Idle *Idle `json:"idle,omitempty"`
 	// Verdict says in one line the state of the object, and the one cause that decides.
 	Verdict string `json:"verdict,omitempty"`
-	// Standing is the object's standing after its last reconcile: ready, waiting, failing, held or paused. Since is when
+	// Health is the object's health after its last reconcile: ready, waiting, failing, held or paused. Since is when
 	// it began.
-	Standing string     `json:"standing,omitempty"`
-	Since    *time.Time `json:"since,omitempty"`
+	Health string     `json:"standing,omitempty"`
+	Since  *time.Time `json:"since,omitempty"`
 	// Problem is why the last reconcile could not be finished.
 	Problem string `json:"problem,omitempty"`
 	// Due is when the operator looks at the object next by itself; nil for never.
@@ -96,8 +96,8 @@ type Handler struct {
 	// handler.
 	Reason string `json:"reason,omitempty"`
 	Says   string `json:"says"`
-	// Standing is the handler's state in one word; empty if it has nothing to do.
-	Standing Standing `json:"standing,omitempty"`
+	// State is the handler's state in one word; empty if it has nothing to do.
+	State State `json:"standing,omitempty"`
 	// Cause is the cause for which it is due; empty if it has nothing to do.
 	Cause string `json:"cause,omitempty"`
 	// Attempts counts the attempts of unfinished work. Next is when the next one begins at the latest. Message is the

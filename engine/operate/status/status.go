@@ -23,7 +23,7 @@ type Status struct {
 	// Configuration is the source of the operator.
 	Configuration Configuration `json:"configuration"`
 	Leader        Leader        `json:"leader"`
-	// Pauses are the pauses of the operator and of namespaces. Paused objects are counted by their standing.
+	// Pauses are the pauses of the operator and of namespaces. Paused objects are counted by their health.
 	Pauses    []pause.Pause `json:"pauses,omitempty"`
 	Resources []Resource    `json:"resources"`
 	// Degraded are the checks of /readyz that are not ok, without those of single objects.
@@ -68,9 +68,9 @@ type Resource struct {
 	Feed
 	Feeds []Feed `json:"feeds,omitempty"`
 	Queue Queue  `json:"queue"`
-	// Standing counts the handled objects by their standing: ready, waiting, failing, held or paused.
-	Standing map[string]int `json:"standing"`
-	// NotReady names some objects that are not ready, the oldest of each standing first.
+	// Health counts the handled objects by their health: ready, waiting, failing, held or paused.
+	Health map[string]int `json:"standing"`
+	// NotReady names some objects that are not ready, the oldest of each health first.
 	NotReady []Object `json:"notReady,omitempty"`
 	// Parked is the number of objects that wait for the cache. Looping is the number of objects that the breaker holds.
 	Parked  int       `json:"parked,omitempty"`
@@ -110,9 +110,9 @@ type Queue struct {
 // Object is an object that is not ready.
 type Object struct {
 	// Name has the namespace, too.
-	Name     string    `json:"name"`
-	Standing string    `json:"standing"`
-	Since    time.Time `json:"since"`
+	Name   string    `json:"name"`
+	Health string    `json:"standing"`
+	Since  time.Time `json:"since"`
 	// Why has a text for each handler that is not finished.
 	Why []string `json:"why,omitempty"`
 }
@@ -147,7 +147,7 @@ func (s *Status) Healthy() bool {
 		return false
 	}
 	for _, r := range s.Resources {
-		if r.Standing["failing"] > 0 || r.Standing["held"] > 0 || r.Looping > 0 {
+		if r.Health["failing"] > 0 || r.Health["held"] > 0 || r.Looping > 0 {
 			return false
 		}
 	}

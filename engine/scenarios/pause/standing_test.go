@@ -23,7 +23,7 @@ func TestAnObjectThatIsGoneCountsNoMore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := a.(*status.Status).Resources[0].Standing; got["ready"] != ready || got["paused"] != paused {
+			if got := a.(*status.Status).Resources[0].Health; got["ready"] != ready || got["paused"] != paused {
 				t.Errorf("%s: %v, want %d ready and %d paused", when, got, ready, paused)
 			}
 		}

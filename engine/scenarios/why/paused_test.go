@@ -122,7 +122,7 @@ func TestAPauseThatBeginsDuringAPass(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := now.(*status.Status).Resources[0].Standing; got["ready"] > 0 {
+				if got := now.(*status.Status).Resources[0].Health; got["ready"] > 0 {
 					t.Errorf("handler after has not run, and the object stands as %v", got)
 				}
 				wantLine(s, answerTo(s, history), "handler after does not run: the operator is paused by alice: while we move")

@@ -41,7 +41,7 @@ func TestAnOperatorWithALoopingObjectIsNotWell(t *testing.T) {
 		if foos.Looping != 1 || got.Healthy() {
 			t.Errorf("%d objects loop, and all is well: %v", foos.Looping, got.Healthy())
 		}
-		if diff := cmp.Diff(map[string]int{"failing": 1}, foos.Standing); diff != "" {
+		if diff := cmp.Diff(map[string]int{"failing": 1}, foos.Health); diff != "" {
 			t.Errorf("objects by standing (-want +got):\n%s", diff)
 		}
 		if why := foos.NotReady; len(why) != 1 || why[0].Name != "default/web" || !slices.Equal(why[0].Why, []string{"its reconciles write again and again; it rests"}) {

@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// Standing is the state of an object as its operator sees it.
-type Standing string
+// Health is the state of an object as its operator sees it.
+type Health string
 
-// The standings.
+// The values of Health.
 const (
 	// Ready: its handlers are done, and the condition Ready that the engine may keep is not False.
-	Ready Standing = "ready"
+	Ready Health = "ready"
 	// Waits: a handler waits for other objects, the object waits for its children to be ready, or for the cache.
-	Waits Standing = "waiting"
+	Waits Health = "waiting"
 	// Failing: a handler has failed, and is tried again or has failed for good, or the object loops.
-	Failing Standing = "failing"
+	Failing Health = "failing"
 	// Held: it is being deleted, and a handler that failed for good holds it.
-	Held Standing = "held"
+	Held Health = "held"
 	// Paused: it, its namespace or the operator is paused, and no handler of it runs.
-	Paused Standing = "paused"
+	Paused Health = "paused"
 )
 
-// Standings returns all standings.
-func Standings() []Standing { return []Standing{Ready, Waits, Failing, Held, Paused} }
+// Healths returns all values.
+func Healths() []Health { return []Health{Ready, Waits, Failing, Held, Paused} }
 
-// Stand is the standing of an object, with the reasons.
-type Stand struct {
-	Standing
+// ObjectHealth is the health of an object, with the reasons.
+type ObjectHealth struct {
+	Health
 	// Open are the unfinished handlers, and the reason of a condition Ready that is False; nil if the object is ready.
 	Open []Open
 }
@@ -40,8 +40,8 @@ type Stand struct {
 type Open struct {
 	// Handler is empty if the reason is not about a handler.
 	Handler string
-	// Standing is [Waits], [Failing] or [Paused].
-	Standing Standing
+	// Health is [Waits], [Failing] or [Paused].
+	Health Health
 	// Reason is the rest of a line that begins with the handler, as in "waits for Secret shop/registry".
 	Reason string
 	// Blocked: it waits for another, unfinished handler of the object.
@@ -58,10 +58,10 @@ func (o Open) String() string {
 	return "handler " + o.Handler + " " + o.Reason
 }
 
-// Unready are the objects of a resource with the same standing.
+// Unready are the objects of a resource with the same health.
 type Unready struct {
-	Standing Standing
-	// Count is their number. Oldest are the first few of them, by the time when they got this standing.
+	Health Health
+	// Count is their number. Oldest are the first few of them, by the time when they got this health.
 	Count  int
 	Oldest []UnreadyObject
 }
@@ -86,10 +86,10 @@ func (s UnreadyObject) String() string {
 // Checks returns a check with their number, and one for each of the oldest. Waiting and paused objects are no fault.
 func (s Unready) Checks(resource string) []Check {
 	state := Warn
-	if s.Standing == Waits || s.Standing == Paused {
+	if s.Health == Waits || s.Health == Paused {
 		state = Pass
 	}
-	about := map[Standing]string{Waits: "waiting/", Failing: "failing/", Held: "held/", Paused: "paused/"}[s.Standing] + resource
+	about := map[Health]string{Waits: "waiting/", Failing: "failing/", Held: "held/", Paused: "paused/"}[s.Health] + resource
 	count := fmt.Sprintf("%d objects", s.Count)
 	switch more := s.Count - len(s.Oldest); {
 	case s.Count == 1:

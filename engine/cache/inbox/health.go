@@ -14,47 +14,47 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/why"
 )
 
-// stand is the standing in which a reconcile left an object.
-type stand struct {
-	how ops.Standing
-	// since is when the standing began.
+// objectHealth is the health in which a reconcile left an object.
+type objectHealth struct {
+	how ops.Health
+	// since is when the health began.
 	since time.Time
 	open  []open
 }
 
-// Finished records the standing in which a reconcile left its object.
-func (b *Inbox[M]) Finished(key Key, how ops.Stand) {
+// SetHealth records the health in which a reconcile left its object.
+func (b *Inbox[M]) SetHealth(key Key, how ops.ObjectHealth) {
 	defer b.lines.flush()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(key)
-	b.standLocked(key, s, how)
+	b.setHealthLocked(key, s, how)
 }
 
-// standLocked records the standing of an object; an empty one is for an object that no reconcile has seen. The lock is
+// setHealthLocked records the health of an object; an empty one is for an object that no reconcile has seen. The lock is
 // held.
-func (b *Inbox[M]) standLocked(key Key, s *state[M], how ops.Stand) {
+func (b *Inbox[M]) setHealthLocked(key Key, s *state[M], how ops.ObjectHealth) {
 	if s.pending != nil {
 		s.unfinished = unfinished{}
 	}
-	before := s.stand
+	before := s.health
 	switch {
 	case len(how.Open) > 0:
-		s.stand = b.openLocked(key, before, how)
-	case how.Standing == ops.Ready:
-		s.stand = b.ready
-	case how.Standing == "":
-		s.stand = nil
+		s.health = b.openLocked(key, before, how)
+	case how.Health == ops.Ready:
+		s.health = b.ready
+	case how.Health == "":
+		s.health = nil
 	default:
-		s.stand = &stand{how: how.Standing, since: time.Now()}
+		s.health = &objectHealth{how: how.Health, since: time.Now()}
 	}
-	if before == nil || before == s.stand {
+	if before == nil || before == s.health {
 		return
 	}
-	if s.stand != nil && s.stand != b.ready && s.stand.how == before.how {
-		s.stand.since = before.since
+	if s.health != nil && s.health != b.ready && s.health.how == before.how {
+		s.health.since = before.since
 	}
-	b.endedLocked(key, before, s.stand)
+	b.endedLocked(key, before, s.health)
 }
 
 // Suspend records until when an object is held back because it loops; zero if it is not. It reports whether the loop
@@ -103,10 +103,10 @@ func (b *Inbox[M]) Queue() queue.Stats {
 	return q.Stats()
 }
 
-// standing returns the current standing of an object, and since when it lasts; empty before its first reconcile.
-func (s *state[M]) standing() (how ops.Standing, since time.Time) {
-	if s.stand != nil {
-		how, since = s.stand.how, s.stand.since
+// currentHealth returns the current health of an object, and since when it lasts; empty before its first reconcile.
+func (s *state[M]) currentHealth() (how ops.Health, since time.Time) {
+	if s.health != nil {
+		how, since = s.health.how, s.health.since
 	}
 	switch {
 	case s.pending == nil || how == ops.Held:
@@ -120,25 +120,25 @@ func (s *state[M]) standing() (how ops.Standing, since time.Time) {
 	return how, since
 }
 
-// reasons returns why an object with this standing is not ready.
-func (s *state[M]) reasons(how ops.Standing) (out []ops.Open) {
+// reasons returns why an object with this health is not ready.
+func (s *state[M]) reasons(how ops.Health) (out []ops.Open) {
 	if s.pending != nil && s.unfinished.count > 0 {
-		out = append(out, ops.Open{Standing: ops.Failing, Reason: "reconcile could not be finished: " + s.unfinished.err})
+		out = append(out, ops.Open{Health: ops.Failing, Reason: "reconcile could not be finished: " + s.unfinished.err})
 	}
-	if s.stand != nil {
-		for _, o := range s.stand.open {
+	if s.health != nil {
+		for _, o := range s.health.open {
 			out = append(out, o.Open)
 		}
 	}
 	if s.isSuspended() {
-		out = append(out, ops.Open{Standing: ops.Failing, Reason: why.BreakerOpen.Brief("")})
+		out = append(out, ops.Open{Health: ops.Failing, Reason: why.BreakerOpen.Brief("")})
 	}
 	if how == ops.Waits && len(out) == 0 {
 		reason := cacheBehind
 		if s.pending != nil && s.asideFor != 0 {
 			reason = s.asideFor
 		}
-		out = append(out, ops.Open{Standing: ops.Waits, Reason: reason.String()})
+		out = append(out, ops.Open{Health: ops.Waits, Reason: reason.String()})
 	}
 	return out
 }
@@ -153,29 +153,29 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:reasonMost], "") + "…"
 }
 
-// Standings counts the known objects by their standing. Outside of a term there are none: another process may know
+// CountHealth counts the known objects by their health. Outside of a term there are none: another process may know
 // better.
-func (b *Inbox[M]) Standings() map[ops.Standing]int {
+func (b *Inbox[M]) CountHealth() map[ops.Health]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := map[ops.Standing]int{}
+	out := map[ops.Health]int{}
 	if b.queue == nil {
 		return out
 	}
 	for _, s := range b.keys {
-		if how, _ := s.standing(); how != "" {
+		if how, _ := s.currentHealth(); how != "" {
 			out[how]++
 		}
 	}
 	return out
 }
 
-// Unready returns the objects that are not ready: for each standing the oldest ones, at most so many. Outside of a term
+// Unready returns the objects that are not ready: for each health the oldest ones, at most so many. Outside of a term
 // there are none.
 func (b *Inbox[M]) Unready(most int) (out []ops.Unready) {
-	for _, how := range ops.Standings() {
+	for _, how := range ops.Healths() {
 		if how != ops.Ready {
-			out = append(out, ops.Unready{Standing: how})
+			out = append(out, ops.Unready{Health: how})
 		}
 	}
 	b.mu.Lock()
@@ -184,11 +184,11 @@ func (b *Inbox[M]) Unready(most int) (out []ops.Unready) {
 		return nil
 	}
 	for key, s := range b.keys {
-		how, since := s.standing()
+		how, since := s.currentHealth()
 		if how == ops.Ready || how == "" {
 			continue
 		}
-		of := &out[slices.IndexFunc(out, func(of ops.Unready) bool { return of.Standing == how })]
+		of := &out[slices.IndexFunc(out, func(of ops.Unready) bool { return of.Health == how })]
 		of.Count++
 		one := ops.UnreadyObject{Object: key.String(), Since: since}
 		at, _ := slices.BinarySearchFunc(of.Oldest, one, func(a, b ops.UnreadyObject) int {
@@ -211,11 +211,11 @@ func (b *Inbox[M]) Failing() map[Key]ops.UnreadyObject {
 	defer b.mu.Unlock()
 	out := map[Key]ops.UnreadyObject{}
 	for key, s := range b.keys {
-		if b.queue == nil || s.stand == nil || s.stand.how != "" {
+		if b.queue == nil || s.health == nil || s.health.how != "" {
 			continue
 		}
-		for _, o := range s.stand.open {
-			if o.Standing == ops.Failing {
+		for _, o := range s.health.open {
+			if o.Health == ops.Failing {
 				out[key] = ops.UnreadyObject{Object: key.String(), Since: o.since, Open: []ops.Open{o.Open}}
 			}
 		}
