@@ -48,10 +48,10 @@ func well() status.Status {
 		Configuration: status.Configuration{Files: []string{"/etc/handwerk/operator.yaml"}, Digest: "0123456789abcdef", Loaded: *before(3 * time.Hour)},
 		Leader:        status.Leader{Mode: "lease", Lock: "shop/foo-leader", Leads: true, Since: before(2 * time.Hour), Holder: "foo-0_1"},
 		Resources: []status.Resource{{
-			Feed:     status.Feed{Name: "foos.v1.example.com", State: "running", Objects: 3, Bytes: 12_700_000, LastEvent: before(3 * time.Second)},
-			Feeds:    []status.Feed{{Name: "child/deployments.v1.apps", State: "running", Objects: 2, Bytes: 900, LastEvent: before(time.Minute)}},
+			Source:   status.Source{Name: "foos.v1.example.com", State: "running", Objects: 3, Bytes: 12_700_000, LastEvent: before(3 * time.Second)},
+			Sources:  []status.Source{{Name: "child/deployments.v1.apps", State: "running", Objects: 2, Bytes: 900, LastEvent: before(time.Minute)}},
 			Queue:    status.Queue{Workers: 4, Working: 1, Longest: before(time.Second), Waiting: map[string]int{"fresh": 2, "resync": 1}, Oldest: before(5 * time.Second), Later: 1},
-			Health: map[string]int{"ready": 2, "waiting": 1},
+			Health:   map[string]int{"ready": 2, "waiting": 1},
 			NotReady: []status.Object{{Name: "shop/web", Health: "waiting", Since: *before(3 * time.Minute), Why: []string{"handler app waits for Secret shop/registry"}}},
 			Daemons:  []status.Daemons{{Handler: "watch", Running: 3}},
 			States:   []status.InState{{Machine: "rollout", State: "Ready", Objects: 2, Oldest: before(time.Hour)}, {Machine: "rollout", State: "Waiting"}},
@@ -63,7 +63,7 @@ func well() status.Status {
 func unwell() status.Status {
 	s := well()
 	r := &s.Resources[0]
-	r.Feeds[0].State, r.Feeds[0].Message = "forbidden", "list, watch"
+	r.Sources[0].State, r.Sources[0].Message = "forbidden", "list, watch"
 	r.Health["failing"], r.Health["held"], r.Looping, r.Parked = 30, 1, 1, 2
 	r.NotReady = append(r.NotReady, status.Object{Name: "shop/\x1b[2Jbad", Health: "failing", Since: s.Started, Why: []string{"handler app has failed 3 times: boom\nnext line"}})
 	r.Health["paused"] = 1

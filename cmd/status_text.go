@@ -130,7 +130,7 @@ func besides(r status.Resource) string {
 
 func (p *statusPage) feeds() (rows []row) {
 	for _, r := range p.Resources {
-		for _, f := range r.Feeds {
+		for _, f := range r.Sources {
 			one := plainRow(f.Name, f.State, strconv.Itoa(f.Objects), size(f.Bytes), p.since(f.LastEvent), f.Message)
 			if f.State != "running" || f.Message != "" {
 				one.color = red

@@ -62,8 +62,8 @@ func (e *Engine) status() *status.Status {
 // status returns the state of the resource.
 func (r *resource) status() status.Resource {
 	of := r.report()
-	out := status.Resource{Feed: statusOf(r.name, of.Own), Queue: r.queueStatus(), Health: map[string]int{}}
-	of.EachOtherSource(func(what, name string, f *source.Source) { out.Feeds = append(out.Feeds, statusOf(what+name, f)) })
+	out := status.Resource{Source: statusOf(r.name, of.Own), Queue: r.queueStatus(), Health: map[string]int{}}
+	of.EachOtherSource(func(what, name string, f *source.Source) { out.Sources = append(out.Sources, statusOf(what+name, f)) })
 	out.Parked, out.Looping = r.inbox.Held()
 	for how, n := range r.inbox.CountHealth() {
 		out.Health[string(how)] = n
@@ -96,10 +96,10 @@ func (r *resource) queueStatus() status.Queue {
 	return out
 }
 
-func statusOf(name string, f *source.Source) status.Feed {
+func statusOf(name string, f *source.Source) status.Source {
 	now := f.Status()
 	objects, last := f.Stats()
-	return status.Feed{
+	return status.Source{
 		Name: name, State: string(now.Phase), Message: cmp.Or(now.Message, now.Warning), Objects: objects, Bytes: f.Size(), LastEvent: moment(last),
 	}
 }

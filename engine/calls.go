@@ -30,22 +30,22 @@ func (l listener) VersionsWentBack() {
 	}
 }
 
-// feedOwner implements [source.Owner].
-type feedOwner struct{ engine *Engine }
+// sourceOwner implements [source.Owner].
+type sourceOwner struct{ engine *Engine }
 
-// Feeds returns all feeds.
-func (o feedOwner) Feeds() (out []*source.Source) {
+// Sources returns all feeds.
+func (o sourceOwner) Sources() (out []*source.Source) {
 	for r := range o.engine.resources.All {
-		out = append(append(out, r.Feeds()...), r.family.Retired.Feeds()...)
+		out = append(append(out, r.Sources()...), r.family.Retired.Sources()...)
 	}
-	return append(out, o.engine.indexes.Feeds()...)
+	return append(out, o.engine.indexes.Sources()...)
 }
 
 // ScopeChanged asks for the rights in namespaces that the scope has now.
-func (o feedOwner) ScopeChanged() { o.engine.access.Wake() }
+func (o sourceOwner) ScopeChanged() { o.engine.access.Wake() }
 
 // CRDSeen handles an event of a CRD: the schema may have changed.
-func (o feedOwner) CRDSeen(ev watch.Event) {
+func (o sourceOwner) CRDSeen(ev watch.Event) {
 	for r := range o.engine.resources.All {
 		if !ev.Initial && r.own.Resource().GVR.GroupResource().String() == ev.Key.Name {
 			r.schemas.Add(1)
@@ -69,7 +69,7 @@ func (o accessOwner) Resources() []*dsl.Resource {
 
 // Namespaces returns the namespaces of the scope, if they are known.
 func (o accessOwner) Namespaces() (names []string, known bool) {
-	in := o.engine.feeds.Scope()
+	in := o.engine.sources.Scope()
 	if !in.Live() {
 		return nil, false
 	}
@@ -111,5 +111,5 @@ func (r lookups) Absent() bool { return r.own.Absent() }
 func (r lookups) Leaves(namespace string) bool { return r.own.Leaves(namespace) }
 
 func (r lookups) NamespaceGone(ctx context.Context, namespace string) (bool, error) {
-	return r.engine.feeds.NamespaceGone(ctx, namespace)
+	return r.engine.sources.NamespaceGone(ctx, namespace)
 }

@@ -55,7 +55,7 @@ func (e *Engine) serverBack() {
 		r.inbox.Grant()
 	}
 	e.watches.Hurry()
-	for _, f := range e.feeds.All() {
+	for _, f := range e.sources.All() {
 		f.Nudge()
 	}
 	e.register.Granted()
@@ -72,13 +72,13 @@ func (e *Engine) newFeeds() *source.Factory {
 	}
 	return source.NewFactory(source.FactorySettings{
 		Cluster: source.Cluster{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages},
-		Form:    form, Scope: e.op.Scope, Owner: feedOwner{e}, Log: e.log,
+		Form:    form, Scope: e.op.Scope, Owner: sourceOwner{e}, Log: e.log,
 	})
 }
 
 // watchChanged handles a change of an informer's state: awaited objects may have come.
 func (e *Engine) watchChanged(src watch.Source, state watch.State) {
-	e.feeds.WatchChanged(src.GVR)
+	e.sources.WatchChanged(src.GVR)
 	e.pauses.watchChanged(src, state)
 	if state.Synced {
 		e.indexes.Listed(src.GVR)
@@ -98,10 +98,10 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 // checked yields the served resources that expressions name and whose schemas can be checked, by the names that the
 // operator uses.
 func (e *Engine) checked(yield func(dsl.ResourceName, discovery.Resource) bool) {
-	feeds := e.indexes.Feeds()
+	feeds := e.indexes.Sources()
 	for r := range e.resources.All {
 		if len(r.spec.Checks) > 0 {
-			feeds = append(feeds, r.Feeds()...)
+			feeds = append(feeds, r.Sources()...)
 		}
 	}
 	for _, f := range feeds {
@@ -116,7 +116,7 @@ func (e *Engine) newAccess() *access.Monitor {
 	return access.New(access.Settings{
 		Operator: e.op, Owner: accessOwner{e}, Namespace: e.settings.Namespace, Catalog: e.catalog, Reviews: e.clients.Kubernetes.AuthenticationV1(), Log: e.log,
 		Askers: func(yield func(access.Asker) bool) {
-			for _, f := range e.feeds.All() {
+			for _, f := range e.sources.All() {
 				if !yield(f) {
 					return
 				}

@@ -21,8 +21,8 @@ const stuck = 5 * time.Second
 
 // controller serves one resource.
 type controller interface {
-	// Feeds returns the sources of its objects.
-	Feeds() []*source.Source
+	// Sources returns the sources of its objects.
+	Sources() []*source.Source
 	// Begin begins a term, and returns the number of workers and their function. The function returns after End, or
 	// after the end of ctx, once running handlers have returned.
 	Begin() (workers int, work func(ctx context.Context))
@@ -56,7 +56,7 @@ func (r *controllers[R]) Add(resource R) { r.resources = append(r.resources, res
 func (r *controllers[R]) Run(ctx context.Context) {
 	r.life = ctx
 	for _, resource := range r.resources {
-		for _, f := range resource.Feeds() {
+		for _, f := range resource.Sources() {
 			r.feeding.Go(func() { f.Run(ctx) })
 		}
 	}
@@ -77,7 +77,7 @@ func (r *controllers[R]) settled(ctx context.Context) (out []bool) {
 }
 
 func (r *controllers[R]) hasSettled(ctx context.Context, resource R) bool {
-	for _, f := range resource.Feeds() {
+	for _, f := range resource.Sources() {
 		select {
 		case <-f.Settled():
 		case <-ctx.Done():

@@ -25,9 +25,9 @@ type fake struct {
 	terms int
 }
 
-func (f *fake) Feeds() []*source.Source { return nil }
-func (f *fake) Busy() []string          { return []string{"handler of " + f.name} }
-func (f *fake) End()                    {}
+func (f *fake) Sources() []*source.Source { return nil }
+func (f *fake) Busy() []string            { return []string{"handler of " + f.name} }
+func (f *fake) End()                      {}
 
 func (f *fake) work(ctx context.Context) {
 	done := ctx.Done()

@@ -77,7 +77,7 @@ type Engine struct {
 	faults    *faults
 	catalog   *discovery.Catalog
 	watches   *watch.Set
-	feeds     *source.Factory
+	sources   *source.Factory
 	indexes   *index.Set
 	events    *events.Recorder
 	elector   *leader.Elector
@@ -128,14 +128,14 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	}
 	e.catalog = discovery.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Caching, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Listener: listener{e}, Outages: e.outages})
-	e.feeds = e.newFeeds()
+	e.sources = e.newFeeds()
 	e.pauses.watchNamespaces()
 	e.limits = newDeletionLimits(e)
-	e.indexes = index.New(index.Settings{Indexes: op.Indexes(), Feeds: e.feeds, Log: e.log})
+	e.indexes = index.New(index.Settings{Indexes: op.Indexes(), Sources: e.sources, Log: e.log})
 	e.access = e.newAccess()
 	e.faults.access = e.access
 	e.server = &server{clients: e.clients, watches: e.watches, access: e.access, own: ownPlacesOf(op, s.Namespace)}
-	e.others = reconcile.ClientSettings{Manager: op.Name, Renamer: e.renamer, Renewer: apply.NewRenewer(op, e.catalog), Catalog: e.catalog, Clients: e.server, Feeds: e.feeds}
+	e.others = reconcile.ClientSettings{Manager: op.Name, Renamer: e.renamer, Renewer: apply.NewRenewer(op, e.catalog), Catalog: e.catalog, Clients: e.server, Sources: e.sources}
 	e.register = prune.NewRegister(prune.RegisterSettings{
 		Name: op.Register(), Earlier: e.names.registers(), Namespace: s.Namespace, Client: e.server.keeper(prune.RegisterResource, s.Namespace), Manager: op.Name, Managers: e.names.earlier(), Logged: e.faults, Log: e.log,
 	})
@@ -222,7 +222,7 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) bring(outer context.Context) (ctx context.Context, running *sync.WaitGroup, end func()) {
 	ctx, stop := context.WithCancel(outer)
 	running = &sync.WaitGroup{}
-	running.Go(func() { e.feeds.Run(ctx) })
+	running.Go(func() { e.sources.Run(ctx) })
 	running.Go(func() { e.indexes.Run(ctx) })
 	running.Go(func() { e.pauses.run(ctx) })
 	e.resources.Run(ctx)
@@ -261,7 +261,7 @@ func (e *Engine) begin(ctx context.Context) (through bool, err error) {
 
 // settled waits until all sources run or have failed, or until ctx ends.
 func (e *Engine) settled(ctx context.Context) {
-	e.feeds.Settled(ctx)
+	e.sources.Settled(ctx)
 	e.indexes.Settled(ctx)
 	e.resources.Settled(ctx)
 }

@@ -42,7 +42,7 @@ func TestFeedsAskForWhatRolesHave(t *testing.T) {
 			}
 			needed := rbac.Of(op, rbac.Settings{})
 			asked := 0
-			for _, f := range e.feeds.All() {
+			for _, f := range e.sources.All() {
 				for _, text := range f.Verbs() {
 					asked++
 					verb, subresource, _ := strings.Cut(text, " ")

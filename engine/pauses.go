@@ -57,11 +57,11 @@ func newPauses(e *Engine) *pauses {
 
 // watchNamespaces adds the watch of namespaces. An operator that works in namespaces by name has no right to it.
 func (p *pauses) watchNamespaces() {
-	if e := p.engine; e.op.Scope.Everywhere() || e.feeds.Scope().Live() {
+	if e := p.engine; e.op.Scope.Everywhere() || e.sources.Scope().Live() {
 		p.watches = append(p.watches, &pauseWatch{
 			engine: e, on: p.namespaceSeen, tried: make(chan struct{}),
 			lacks:  "namespaces cannot be paused: the account may not watch them",
-			source: e.feeds.Namespaces(),
+			source: e.sources.Namespaces(),
 		})
 	}
 }

@@ -48,7 +48,7 @@ func (e *Engine) checks(unready int) []ops.Check {
 
 // report returns the present state of the resource.
 func (r *resource) report() reconcile.Report {
-	out := reconcile.Report{Name: r.name, Own: r.own, Children: slices.Concat(r.family.Kinds(), r.family.Retired.Feeds()), Related: r.related.Feeds}
+	out := reconcile.Report{Name: r.name, Own: r.own, Children: slices.Concat(r.family.Kinds(), r.family.Retired.Sources()), Related: r.related.Sources}
 	out.Schedules = r.controller.FailingSchedules()
 	return out
 }
@@ -75,7 +75,7 @@ func (e *Engine) state() status.State {
 // standsBy reports whether this process is ready to lead: its caches are warm.
 func (e *Engine) standsBy() bool {
 	cold := func(f *source.Source) bool { return f.Status().Phase == source.Starting }
-	return !slices.ContainsFunc(e.feeds.All(), cold) && !e.elector.Leading()
+	return !slices.ContainsFunc(e.sources.All(), cold) && !e.elector.Leading()
 }
 
 // stats returns the state of the resources for metrics.

@@ -67,18 +67,18 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	form := cached.FormOf(spec.Cache, rules.Held)
 	r.texts = attempt.NewTexts(r.log)
 	r.inbox = inbox.New[reconcile.StoredState](r)
-	r.own = e.feeds.New(source.Settings{
+	r.own = e.sources.New(source.Settings{
 		Name: spec.Name, Log: r.log, Handler: r,
 		Source:  watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Form: form},
 		Patches: rules.Finalizes || rules.Progress.Stores, Gets: rules.Deletes,
 	})
 	r.family = children.New(children.Settings{
 		Operator: e.op, Resource: spec, Handlers: rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog, Renewer: e.others.Renewer,
-		Box: r.inbox, Register: e.register, Limits: e.limits.of(spec), Ending: &e.ending, Own: r.own, Feeds: e.feeds, Host: r,
+		Box: r.inbox, Register: e.register, Limits: e.limits.of(spec), Ending: &e.ending, Own: r.own, Sources: e.sources, Host: r,
 	})
 	r.indexes = e.indexes.Readers(r.inbox)
 	r.related = related.New(related.Settings{
-		Resource: spec, Own: r.own, Feeds: e.feeds, Inbox: r.inbox, All: rules.All, Log: r.log,
+		Resource: spec, Own: r.own, Sources: e.sources, Inbox: r.inbox, All: rules.All, Log: r.log,
 	})
 	r.tombstones = tombstone.New(tombstone.Settings{
 		LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Log: r.log, Resource: lookups{r},
@@ -110,7 +110,7 @@ func (r *resource) newController(rules reconcile.Rules, form cached.Form) *recon
 		Subhandlers: attempt.SubhandlerSettings{Resource: r.name, Metrics: e.metrics, Errors: e.faults, Texts: r.texts},
 	}
 	s.Writer = reconcile.NewWriter(reconcile.Writer{
-		Rules: &s.Rules, Host: r, Own: r.own, Form: form, Clients: e.server, Renamer: e.renamer, Managers: e.names.managers(), Markers: e.names.markers(), Feeds: e.feeds,
+		Rules: &s.Rules, Host: r, Own: r.own, Form: form, Clients: e.server, Renamer: e.renamer, Managers: e.names.managers(), Markers: e.names.markers(), Feeds: e.sources,
 		Schemas:    &r.schemas,
 		Conditions: reconcile.NewConditionsSchema(r.log, e.catalog, r.own, e.outages, r.spec.Cache == dsl.CacheMetadata),
 	})
@@ -138,11 +138,11 @@ func (r *resource) Leaves(ev watch.Event) bool {
 	return (ev.Unseen || ev.Object.GetDeletionTimestamp() == nil) && slices.Contains(ev.Object.GetFinalizers(), rules.Finalizer)
 }
 
-// Feeds returns the resource's sources, its own first, without those of kinds that it no longer owns. This and the
+// Sources returns the resource's sources, its own first, without those of kinds that it no longer owns. This and the
 // following methods implement [controller].
-func (r *resource) Feeds() []*source.Source {
+func (r *resource) Sources() []*source.Source {
 	out := append([]*source.Source{r.own}, r.family.Kinds()...)
-	for _, f := range r.related.Feeds {
+	for _, f := range r.related.Sources {
 		out = append(out, f)
 	}
 	return out

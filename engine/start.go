@@ -52,7 +52,7 @@ func (e *Engine) startWaits() (out []string) {
 		return []string{"startup " + startup}
 	}
 	more := 0
-	for _, f := range e.feeds.All() {
+	for _, f := range e.sources.All() {
 		now := f.Status()
 		switch name := f.Name().String(); {
 		case now.Phase != source.Starting:

@@ -45,15 +45,15 @@ func (e *Engine) Why(ctx context.Context, q why.Question) (*why.Answer, error) {
 		out.History = r.controller.History(key)
 	}
 	out.Rights = e.access.Concerning(r.spec.Name.Resource, key.Namespace)
-	out.Feeds = r.badFeeds()
+	out.Sources = r.badSources()
 	out.Judge()
 	return out, nil
 }
 
-// badFeeds lists the problems of the sources of the resource, its children and its related objects.
-func (r *resource) badFeeds() (out []string) {
+// badSources lists the problems of the sources of the resource, its children and its related objects.
+func (r *resource) badSources() (out []string) {
 	by := r.engine.access.By()
-	for _, f := range r.Feeds() {
+	for _, f := range r.Sources() {
 		if c := f.Check(f.Name().String(), by); c.State != ops.Pass {
 			out = append(out, c.Name+": "+c.Message)
 		}

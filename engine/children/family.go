@@ -57,9 +57,9 @@ type Settings struct {
 	// Ending knows the namespaces that are being deleted.
 	Ending *notfound.Namespaces
 	// Own is the source of the owners. Feeds creates the sources of kinds of children.
-	Own   *source.Source
-	Feeds *source.Factory
-	Host  Host
+	Own     *source.Source
+	Sources *source.Factory
+	Host    Host
 }
 
 // Host gives children access to the process that runs their owners' resource.
@@ -70,8 +70,8 @@ type Host interface {
 	Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error)
 	// Refusal returns an error if the operator reserves a place for itself, so that no child may be there; else nil.
 	Refusal(gvr schema.GroupVersionResource, key cache.ObjectName) error
-	// Feeds returns all sources of the resource, including the sources of children.
-	Feeds() []*source.Source
+	// Sources returns all sources of the resource, including the sources of children.
+	Sources() []*source.Source
 	// Announce is called for each write to an object by the reconcile of the object with this key. The written object
 	// may have reconciles of its own.
 	Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
@@ -95,7 +95,7 @@ func New(s Settings) *Family {
 	f := &Family{settings: s, names: namesOf(s.Operator), looks: looksOf(s.Operator, s.Resource), renamer: patch.NewRenamer(s.Operator), kinds: kinds{own: s.Own}}
 	for name, of := range s.Resource.Owned() {
 		handler := &kindHandler{family: f}
-		handler.feed = s.Feeds.New(source.Settings{
+		handler.feed = s.Sources.New(source.Settings{
 			Name: name, Kind: of, Source: watch.Source{Form: cached.FormOf(s.Resource.HeldOwned(name))},
 			Log: s.Log.WithValues("child", name.String()), Handler: handler,
 		})
@@ -103,7 +103,7 @@ func New(s Settings) *Family {
 	}
 	f.sweeper = prune.NewSweeper(s.Resource, s.Handlers)
 	f.Retired = prune.NewRetired(prune.RetiredSettings{
-		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, Feeds: s.Feeds, Granted: s.Box, Family: f,
+		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, Sources: s.Sources, Granted: s.Box, Family: f,
 	})
 	f.kinds.retired = f.Retired
 	return f

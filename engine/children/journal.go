@@ -125,7 +125,7 @@ func (j *journal) written(w Write, target ops.Target, caches []*source.Source, g
 
 // showing returns the sources whose informers may show an object.
 func (j *journal) showing(gvr schema.GroupVersionResource, o *unstructured.Unstructured) (out []*source.Source) {
-	for _, f := range j.family.settings.Host.Feeds() {
+	for _, f := range j.family.settings.Host.Sources() {
 		h := f.Informer(o.GetNamespace())
 		if f.Resource().GVR == gvr && h != nil && h.Selects(cache.MetaObjectToName(o), o.GetLabels()) {
 			out = append(out, f)
@@ -170,7 +170,7 @@ func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionReso
 	s.journal.count(ops.Other)
 	w := Write{Handler: handler}
 	s.journal.note(w)
-	for _, f := range s.family.settings.Host.Feeds() {
+	for _, f := range s.family.settings.Host.Sources() {
 		if o, found := f.Get(key); found && f.Resource().GVR == gvr {
 			s.journal.noteGone(w, f, key, o.GetUID())
 		}

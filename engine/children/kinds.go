@@ -51,7 +51,7 @@ func (k *kinds) all(yield func(*source.Source) bool) {
 			return
 		}
 	}
-	for _, kind := range k.retired.Feeds() {
+	for _, kind := range k.retired.Sources() {
 		if kind.Known() && kind.Complete() == nil && !k.owns(kind.OfKind()) && !yield(kind) {
 			return
 		}

@@ -37,7 +37,7 @@ func (s *Session) RegisterKinds(ctx context.Context) {
 
 // Sweeps reports whether there may be children that no handler wants. Owner is as its handlers have left it.
 func (s *Session) Sweeps(news bool, owner *unstructured.Unstructured) bool {
-	return !s.in.Sweep.Done(s.family.sweeper.Withdrawing(owner) || news && len(s.family.Retired.Feeds()) > 0)
+	return !s.in.Sweep.Done(s.family.sweeper.Withdrawing(owner) || news && len(s.family.Retired.Sources()) > 0)
 }
 
 // Sweep deletes or releases children that no handler wants, of an owner that is not being deleted. News is true if

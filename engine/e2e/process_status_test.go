@@ -87,7 +87,7 @@ func TestStatusOfARunningOperator(t *testing.T) {
 			return len(s.Resources) == 1 && s.Resources[0].Health["ready"] == 1, out
 		})
 		r := s.Resources[0]
-		got := []any{s.Operator, s.State, s.Leader.Leads, s.Leader.Lock, strings.HasPrefix(s.Process, "asked-0_"), s.Configuration.Files, r.Name, r.State, r.Objects, r.Bytes > 100, r.Queue.Workers, len(r.Feeds)}
+		got := []any{s.Operator, s.State, s.Leader.Leads, s.Leader.Lock, strings.HasPrefix(s.Process, "asked-0_"), s.Configuration.Files, r.Name, r.State, r.Objects, r.Bytes > 100, r.Queue.Workers, len(r.Sources)}
 		want := []any{"asked", answer.Working, true, ns + "/asked-leader", true, []string{config}, "works.v1.e2e.example.com", "running", 1, true, 4, 1}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -38,7 +38,7 @@ type ClientSettings struct {
 	Catalog *discovery.Catalog
 	// Clients reaches resources on the server. Feeds has the caches of the resources that the operator watches.
 	Clients Clients
-	Feeds   *source.Factory
+	Sources *source.Factory
 }
 
 // Noter notes what a client writes.
@@ -80,7 +80,7 @@ func (c *client) Get(ctx context.Context, resource, namespace, name string) (*un
 		return nil, err
 	}
 	key := cache.ObjectName{Namespace: namespace, Name: name}
-	if f := c.Feeds.Whole(served.GVR, namespace); f != nil {
+	if f := c.Sources.Whole(served.GVR, namespace); f != nil {
 		// Only a hit answers: an object that the cache lacks may be outside of the watch.
 		if o, found := f.Get(key); found {
 			return o.Tree(), nil
@@ -102,7 +102,7 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 		return nil, dsl.Permanent(fmt.Errorf("listing %s: %w", resource, err))
 	}
 	var out []*unstructured.Unstructured
-	if f := c.Feeds.Whole(served.GVR, namespace); f != nil {
+	if f := c.Sources.Whole(served.GVR, namespace); f != nil {
 		for _, o := range f.Objects(namespace) {
 			if wanted.Empty() || wanted.Matches(labels.Set(o.GetLabels())) {
 				out = append(out, o.Tree())

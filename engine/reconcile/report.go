@@ -61,8 +61,8 @@ func (r Report) EachOtherSource(do func(what, name string, f *source.Source)) {
 
 // Stats returns the resource's statistics for metrics, as far as its sources know them.
 func (r Report) Stats() ops.ResourceStats {
-	s := ops.ResourceStats{Resource: r.Name, Up: r.Own.Status().Phase == source.Running, Feeds: map[string]bool{}}
+	s := ops.ResourceStats{Resource: r.Name, Up: r.Own.Status().Phase == source.Running, Sources: map[string]bool{}}
 	s.Objects, s.LastEvent = r.Own.Stats()
-	r.EachOtherSource(func(what, name string, f *source.Source) { s.Feeds[what+name] = f.Status().Well() })
+	r.EachOtherSource(func(what, name string, f *source.Source) { s.Sources[what+name] = f.Status().Well() })
 	return s
 }

@@ -21,9 +21,9 @@ import (
 type Settings struct {
 	// Indexes are the operator's indexes.
 	Indexes []*dsl.IndexSpec
-	// Feeds creates the sources of the indexes.
-	Feeds *source.Factory
-	Log   logr.Logger
+	// Sources creates the sources of the indexes.
+	Sources *source.Factory
+	Log     logr.Logger
 }
 
 // Set has the indexes of an operator. Its methods may be called at any time by any number of goroutines.
@@ -54,7 +54,7 @@ func New(s Settings) *Set {
 	out := &Set{settings: s}
 	for _, spec := range s.Indexes {
 		x := &one{IndexSpec: spec, values: newIndex(), log: s.Log.WithValues("index", spec.Name, "resource", spec.Resource.String())}
-		x.feed = s.Feeds.New(source.Settings{
+		x.feed = s.Sources.New(source.Settings{
 			Name: spec.Resource, Log: x.log, Handler: x,
 			Source: watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector},
 		})
@@ -64,8 +64,8 @@ func New(s Settings) *Set {
 	return out
 }
 
-// Feeds returns the sources of the indexes, in declared order.
-func (s *Set) Feeds() (out []*source.Source) {
+// Sources returns the sources of the indexes, in declared order.
+func (s *Set) Sources() (out []*source.Source) {
 	for _, x := range s.all {
 		out = append(out, x.feed)
 	}

@@ -38,8 +38,8 @@ type Settings struct {
 	// Resource has the relations. Own is the source of the resource's objects.
 	Resource *dsl.Resource
 	Own      *source.Source
-	// Feeds creates the sources of the relations, which the owner of the index runs.
-	Feeds *source.Factory
+	// Sources creates the sources of the relations, which the owner of the index runs.
+	Sources *source.Factory
 	// Inbox takes the changes.
 	Inbox Inbox
 	// All is the view of all that counts of an object of the resource itself.
@@ -61,7 +61,7 @@ type relation struct {
 	dsl.Relation
 	number int
 	inbox  Inbox
-	feed   *source.Source
+	source *source.Source
 	asked  subscriptions
 }
 
@@ -71,7 +71,7 @@ func New(s Settings) *Index {
 	x.nothing = &View{index: x}
 	for i, spec := range s.Resource.Relations() {
 		one := &relation{Relation: spec, number: i, inbox: s.Inbox}
-		one.feed = s.Feeds.New(source.Settings{
+		one.source = s.Sources.New(source.Settings{
 			Name: spec.Resource, Namespace: spec.Namespace, Object: spec.Object, Log: s.Log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector, Form: cached.FormOf(spec.Held())},
 			Handler: one,
 		})
@@ -88,10 +88,10 @@ func (x *Index) named(name string) *relation {
 	return nil
 }
 
-// Feeds yields the names of the relations with their sources.
-func (x *Index) Feeds(yield func(relation string, f *source.Source) bool) {
+// Sources yields the names of the relations with their sources.
+func (x *Index) Sources(yield func(relation string, f *source.Source) bool) {
 	for _, one := range x.relations {
-		if !yield(one.Name, one.feed) {
+		if !yield(one.Name, one.source) {
 			return
 		}
 	}
@@ -111,7 +111,7 @@ func (one *relation) Grant() { one.inbox.Grant() }
 // Listed must be called when a listing of a resource is complete. Owners that could not read its objects are queued.
 func (x *Index) Listed(gvr schema.GroupVersionResource) {
 	for _, one := range x.relations {
-		if one.feed.Serves(gvr) {
+		if one.source.Serves(gvr) {
 			one.asked.readers.EachMissed(func(who *reader) { x.settings.Inbox.Look(who.owner) })
 		}
 	}

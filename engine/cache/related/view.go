@@ -111,7 +111,7 @@ func (v *View) Absent(name string) string {
 		len(s.Names) != 1 || s.Names[0] == "" || s.Labels != nil || s.Match != nil {
 		return ""
 	}
-	return cmp.Or(one.feed.Resource().Kind, one.Resource.String()) + " " + strings.TrimPrefix(s.Namespace+"/"+s.Names[0], "/")
+	return cmp.Or(one.source.Resource().Kind, one.Resource.String()) + " " + strings.TrimPrefix(s.Namespace+"/"+s.Names[0], "/")
 }
 
 // Refresh finds out, before handlers run, whether the selected objects have changed since was; changes are possible
@@ -184,7 +184,7 @@ func (v *View) look(one *relation, last sight) (now sight, again time.Duration) 
 	s := v.see(one)
 	if s.unsynced != nil {
 		last.unsynced = true
-		if len(one.feed.Informers("")) > 0 {
+		if len(one.source.Informers("")) > 0 {
 			return last, source.ListingLook
 		}
 		return last, inbox.Patience // the listing wakes the object; this is if nothing has to be listed
@@ -207,7 +207,7 @@ func (v *View) look(one *relation, last sight) (now sight, again time.Duration) 
 // steady reports whether a change of the object leaves a relation's selection as it is. It returns false if that depends
 // on the related objects.
 func (v *View) steady(one *relation) bool {
-	if one.feed.Resource().GVR.GroupResource() == v.index.settings.Own.Resource().GVR.GroupResource() {
+	if one.source.Resource().GVR.GroupResource() == v.index.settings.Own.Resource().GVR.GroupResource() {
 		return false // the object may be among them
 	}
 	v.mu.Lock()
@@ -240,14 +240,14 @@ func (v *View) seeLocked(one *relation) *selection {
 		return s
 	}
 	s.looked = true
-	listed := func() error { return one.feed.Listed(s.Namespace) }
+	listed := func() error { return one.source.Listed(s.Namespace) }
 	if s.reader == nil {
 		s.unsynced = listed()
 	} else {
 		s.unsynced = one.asked.readers.Try(s.reader, listed)
 	}
 	if s.unsynced == nil {
-		s.find(one.feed, one.Hidden)
+		s.find(one.source, one.Hidden)
 	}
 	return s
 }
@@ -270,7 +270,7 @@ func (v *View) chooseLocked(one *relation) *selection {
 			Log: with.Log.WithValues("namespace", o.Key.Namespace, "name", o.Key.Name),
 		})
 	}
-	s.Selection = plain(s.Selection, one.feed.Resource().Namespaced)
+	s.Selection = plain(s.Selection, one.source.Resource().Namespaced)
 	if s.err == nil && !v.owner.Gone {
 		s.reader, s.unchanged = one.asked.put(v.owner.Key, s.Selection)
 	}

@@ -91,8 +91,8 @@ func newStage(t *testing.T) *stage {
 	resource := dsl.New("test").Resource("foos.v1.example.com", func(foo *dsl.Resource) {
 		foo.Relates(dsl.Relation{Name: "settings", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Select: s.selects})
 	})
-	s.index = New(Settings{Resource: resource, Own: source.New(in, source.Settings{}), Feeds: source.NewFactory(source.FactorySettings{Cluster: in, Scope: dsl.Scope{Namespaces: []string{owner.Namespace}}}), Inbox: s, Log: logr.Discard()})
-	for _, f := range s.index.Feeds {
+	s.index = New(Settings{Resource: resource, Own: source.New(in, source.Settings{}), Sources: source.NewFactory(source.FactorySettings{Cluster: in, Scope: dsl.Scope{Namespaces: []string{owner.Namespace}}}), Inbox: s, Log: logr.Discard()})
+	for _, f := range s.index.Sources {
 		s.feed = f
 	}
 	s.put("a")

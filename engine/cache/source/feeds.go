@@ -36,8 +36,8 @@ type FactorySettings struct {
 
 // Owner runs the sources of an operator. Its methods must be quick.
 type Owner interface {
-	// Feeds returns the sources that the owner runs.
-	Feeds() []*Source
+	// Sources returns the sources that the owner runs.
+	Sources() []*Source
 	// ScopeChanged is called when the namespaces of the scope have changed.
 	ScopeChanged()
 	// CRDSeen is called with each event of a CRD.
@@ -147,9 +147,9 @@ func (y *Factory) Settled(ctx context.Context) {
 // All returns the sources that run from the start.
 func (y *Factory) All() []*Source {
 	if y.namespaces == nil {
-		return y.settings.Owner.Feeds()
+		return y.settings.Owner.Sources()
 	}
-	return append(y.settings.Owner.Feeds(), y.namespaces)
+	return append(y.settings.Owner.Sources(), y.namespaces)
 }
 
 func (y *Factory) nudge() {

@@ -219,7 +219,7 @@ func (r *Reader) complete(h *watch.Handle) error {
 	if ns := h.Source().Namespace; r.health.In(ns).Phase == Forbidden {
 		return r.unread(ns)
 	}
-	return &UnreadError{Feed: r.at.name.String(), Phase: Faulty, Reason: now.Fault.Error()}
+	return &UnreadError{Source: r.at.name.String(), Phase: Faulty, Reason: now.Fault.Error()}
 }
 
 // Unwatched returns the reason why a namespace has no informer.
@@ -237,7 +237,7 @@ func (r *Reader) Unwatched(namespace string) error {
 // unread returns the error of a read in a namespace.
 func (r *Reader) unread(namespace string) error {
 	now := r.health.In(namespace)
-	return &UnreadError{Feed: r.at.name.String(), Phase: now.Phase, Reason: now.Text}
+	return &UnreadError{Source: r.at.name.String(), Phase: now.Phase, Reason: now.Text}
 }
 
 // refusal adds the API server's error to an [UnreadError] about a missing right.

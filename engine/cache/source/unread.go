@@ -14,8 +14,8 @@ import (
 // UnreadError is the error of a read from a cache that is not complete. If a right is missing, it wraps the error that the API server
 // would return, so that apierrors.IsForbidden is true.
 type UnreadError struct {
-	// Feed names the resource.
-	Feed string
+	// Source names the resource.
+	Source string
 	// Phase and Reason are the source's, in a namespace or as a whole.
 	Phase  Phase
 	Reason string
@@ -28,7 +28,7 @@ func (e *UnreadError) Error() string {
 	if e.answer != nil {
 		return e.answer.Error()
 	}
-	return fmt.Sprintf("reading %s: it is %s: %s", e.Feed, e.Phase, e.Reason)
+	return fmt.Sprintf("reading %s: it is %s: %s", e.Source, e.Phase, e.Reason)
 }
 
 // Unwrap returns the answer of the API server.

@@ -27,8 +27,8 @@ type RetiredSettings struct {
 	// Resource is the resource of the owners.
 	Resource dsl.ResourceName
 	Log      logr.Logger
-	// Feeds creates the sources of the kinds, and counts them.
-	Feeds *source.Factory
+	// Sources creates the sources of the kinds, and counts them.
+	Sources *source.Factory
 	// Granted is called when a right that a source lacked was granted.
 	Granted interface{ Grant() }
 	Family  Family
@@ -107,8 +107,8 @@ func (k *Retired) End() {
 // Wait waits, after End, until no kind is watched.
 func (k *Retired) Wait() { k.running.Wait() }
 
-// Feeds returns the running sources.
-func (k *Retired) Feeds() (out []*source.Source) {
+// Sources returns the running sources.
+func (k *Retired) Sources() (out []*source.Source) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, one := range k.all {
@@ -126,7 +126,7 @@ func (k *Retired) Searches(of schema.GroupKind) bool {
 	case !with.Register.Known():
 		return true
 	}
-	for _, f := range k.Feeds() {
+	for _, f := range k.Sources() {
 		if phase := f.Status().Phase; f.OfKind() == of {
 			return phase == source.Starting || phase == source.Faulty
 		}
@@ -148,7 +148,7 @@ func (k *Retired) open(ctx context.Context) {
 	for _, one := range k.choose() {
 		var ending context.Context
 		ending, one.end = context.WithCancel(ctx)
-		one.feed = k.settings.Feeds.New(k.feedOf(one))
+		one.feed = k.settings.Sources.New(k.feedOf(one))
 		k.settings.Log.Info("kind of children is no longer declared; looking for children that are left", "kind", one.String())
 		k.mu.Lock()
 		k.all = append(slices.Clone(k.all), one)
@@ -168,7 +168,7 @@ func (k *Retired) choose() (all []*kind) {
 		if k.settings.Family.Owns(of) {
 			continue
 		}
-		if !k.settings.Feeds.Borrow() {
+		if !k.settings.Sources.Borrow() {
 			left = append(left, of.String())
 			k.leave(of)
 			continue
@@ -264,7 +264,7 @@ func (k *Retired) close(ctx context.Context, one *kind) (again bool) {
 // dismiss removes a kind whose source has ended.
 func (k *Retired) dismiss(one *kind) {
 	one.end()
-	k.settings.Feeds.Return()
+	k.settings.Sources.Return()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.all = slices.DeleteFunc(slices.Clone(k.all), func(other *kind) bool { return other == one })

@@ -34,7 +34,7 @@ func TestNames(t *testing.T) {
 	m.Declare(foos)
 	m.Handled(ops.HandlerRun{Resource: foos, Handler: "farewell", Cause: dsl.Delete, Outcome: ops.Success})
 	m.Resources(func() []ops.ResourceStats {
-		return []ops.ResourceStats{{Resource: foos, LastEvent: time.Now(), Feeds: map[string]bool{"child/bars.v1": true}}}
+		return []ops.ResourceStats{{Resource: foos, LastEvent: time.Now(), Sources: map[string]bool{"child/bars.v1": true}}}
 	})
 	m.MissingRights(func() []ops.MissingRight {
 		return []ops.MissingRight{{Resource: "deployments.apps", Verb: "create", Namespaces: 2}}
@@ -203,7 +203,7 @@ func TestResources(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		m.Resources(func() []ops.ResourceStats {
 			return []ops.ResourceStats{
-				{Resource: foos, Up: true, Feeds: map[string]bool{"child/bars.v1": true, "related/peers": false}, Objects: 7, Parked: 2, Broken: 1, LastEvent: last, Health: map[ops.Health]int{ops.Ready: 4, ops.Failing: 2, ops.Held: 1}},
+				{Resource: foos, Up: true, Sources: map[string]bool{"child/bars.v1": true, "related/peers": false}, Objects: 7, Parked: 2, Broken: 1, LastEvent: last, Health: map[ops.Health]int{ops.Ready: 4, ops.Failing: 2, ops.Held: 1}},
 				{Resource: "bars.v1.example.com"},
 			}
 		})

@@ -16,8 +16,8 @@ type ResourceStats struct {
 	Resource string
 	// Up: it is synced and its handlers run.
 	Up bool
-	// Feeds says of the feeds of its children and related objects, by name, whether they work.
-	Feeds map[string]bool
+	// Sources says of the feeds of its children and related objects, by name, whether they work.
+	Sources map[string]bool
 	// Objects is how many the cache holds.
 	Objects int
 	// Health counts the handled objects by their health.
@@ -158,7 +158,7 @@ func newResourceCollector() *scraped[ResourceStats] {
 		"Seconds since the last event or bookmark of the resource's watch. Bookmarks come about every minute.", "resource")
 	c.gauges = func(s ResourceStats, gauge func(*prometheus.Desc, float64, ...string)) {
 		gauge(up, number(s.Up), s.Resource)
-		for feed, watched := range s.Feeds {
+		for feed, watched := range s.Sources {
 			gauge(feeds, number(watched), s.Resource, feed)
 		}
 		gauge(objects, float64(s.Objects), s.Resource)

@@ -267,7 +267,7 @@ func (t *text) faults(a *Answer) {
 	for _, right := range a.Rights {
 		t.line(1, red, "right is missing: %s", right)
 	}
-	for _, f := range a.Feeds {
+	for _, f := range a.Sources {
 		t.line(1, red, "%s", f)
 	}
 	for _, what := range a.Unread {

@@ -60,8 +60,8 @@ type Answer struct {
 	Unread     []string    `json:"unread,omitempty"`
 	// Rights are the missing rights that the object's handlers may need. Feeds are the problems with the watches of the
 	// object, its children and its related objects.
-	Rights []string `json:"rights,omitempty"`
-	Feeds  []string `json:"feeds,omitempty"`
+	Rights  []string `json:"rights,omitempty"`
+	Sources []string `json:"feeds,omitempty"`
 	// History are the recorded reconciles, the oldest first, if the question asks for them.
 	History []Reconcile `json:"history,omitempty"`
 }

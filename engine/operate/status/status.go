@@ -65,9 +65,9 @@ type Leader struct {
 // Resource is a resource that an operator handles.
 type Resource struct {
 	// Feed is the source of its objects. Feeds are the sources of its children and related objects.
-	Feed
-	Feeds []Feed `json:"feeds,omitempty"`
-	Queue Queue  `json:"queue"`
+	Source
+	Sources []Source `json:"feeds,omitempty"`
+	Queue   Queue    `json:"queue"`
 	// Health counts the handled objects by their health: ready, waiting, failing, held or paused.
 	Health map[string]int `json:"standing"`
 	// NotReady names some objects that are not ready, the oldest of each health first.
@@ -79,8 +79,8 @@ type Resource struct {
 	States  []InState `json:"states,omitempty"`
 }
 
-// Feed describes a source of objects.
-type Feed struct {
+// Source describes a source of objects.
+type Source struct {
 	// Name is the resource, or child/ or related/ and a name as in /readyz.
 	Name string `json:"name"`
 	// State is running, starting, not served, forbidden or faulty. Message says why.
