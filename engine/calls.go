@@ -44,8 +44,8 @@ func (o sourceOwner) Sources() (out []*source.Source) {
 // ScopeChanged asks for the rights in namespaces that the scope has now.
 func (o sourceOwner) ScopeChanged() { o.engine.access.Wake() }
 
-// CRDSeen handles an event of a CRD: the schema may have changed.
-func (o sourceOwner) CRDSeen(ev watch.Event) {
+// OnCRDEvent handles an event of a CRD: the schema may have changed.
+func (o sourceOwner) OnCRDEvent(ev watch.Event) {
 	for r := range o.engine.resources.All {
 		if !ev.Initial && r.own.Resource().GVR.GroupResource().String() == ev.Key.Name {
 			r.schemas.Add(1)

@@ -68,12 +68,12 @@ func (h daemonHost) Logged(err error) bool { return h.resource.Logged(err) }
 
 // OnEvent handles an event of the resource's own objects.
 func (r *resource) OnEvent(ev watch.Event) {
-	r.engine.indexes.Shown(r.own, ev)
+	r.engine.indexes.OnEvent(r.own, ev)
 	if r.engine.server.own.has(r.own.Resource().GVR.GroupResource(), ev.Key) {
 		return // no handler gets objects that the operator keeps for itself
 	}
-	r.inbox.Seen(ev)
-	r.daemons.Seen(ev)
+	r.inbox.OnEvent(ev)
+	r.daemons.OnEvent(ev)
 }
 
 // Grant implements [source.Handler].

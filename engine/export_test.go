@@ -47,7 +47,7 @@ func ChildChanged(e *Engine, before, after *cached.Object) (wakes bool) {
 	ev := watch.Event{Kind: watch.Updated, Key: cache.MetaObjectToName(after), UID: after.GetUID(), Object: after, Old: before}
 	for r := range e.resources.All {
 		for _, kind := range r.family.Kinds() {
-			r.family.Seen(kind, ev)
+			r.family.OnEvent(kind, ev)
 		}
 		at := r.inbox.Queue()
 		wakes = wakes || at.Working > 0 || len(at.Waiting) > 0

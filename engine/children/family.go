@@ -32,7 +32,7 @@ import (
 
 // Inbox keeps the changes that concern owners between reconciles; see [inbox.Inbox].
 type Inbox interface {
-	ChildSeen(owner inbox.Key, ev watch.Event, idle bool)
+	OnChildEvent(owner inbox.Key, ev watch.Event, idle bool)
 	Echo(owner inbox.Key, w inbox.Write, e inbox.Echo)
 	IsDeleting(key inbox.Key, uid types.UID) bool
 	Wake(uid types.UID)
@@ -118,7 +118,7 @@ type kindHandler struct {
 // OnEvent implements [source.Handler].
 func (k *kindHandler) OnEvent(ev watch.Event) {
 	if !k.family.kinds.repeats(k.feed) {
-		k.family.Seen(k.feed, ev)
+		k.family.OnEvent(k.feed, ev)
 	}
 }
 
@@ -148,17 +148,17 @@ func (f *Family) epoch(owner inbox.Key) uint64 {
 	return 0
 }
 
-// Seen handles an event of an object that may be a child: its owner gets the event. The event is idle if no handler
+// OnEvent handles an event of an object that may be a child: its owner gets the event. The event is idle if no handler
 // looks at the changed fields. If the object has changed owners, both owners get it.
-func (f *Family) Seen(kind *source.Source, ev watch.Event) {
+func (f *Family) OnEvent(kind *source.Source, ev watch.Event) {
 	defer f.settings.Box.Wake(ev.UID)
 	owner, before := f.ownerKey(kind, ev.Object), f.ownerKey(kind, ev.Old)
 	kind.Found(ev.Key)
 	if owner != nil {
-		f.settings.Box.ChildSeen(*owner, ev, f.looks.idle(ev) && f.lives(*owner))
+		f.settings.Box.OnChildEvent(*owner, ev, f.looks.idle(ev) && f.lives(*owner))
 	}
 	if before != nil && (owner == nil || *owner != *before) {
-		f.settings.Box.ChildSeen(*before, ev, false)
+		f.settings.Box.OnChildEvent(*before, ev, false)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // TestWhatIsTakenIsThereOnce holds what a reconcile finds after what came up, and what the next one finds when the reconcile has
 // dealt with it, and when it has not.
 func TestWhatIsTakenIsThereOnce(t *testing.T) {
-	owner := func(p *post) { p.Seen(p.event(watch.Added, "u", "1")) }
+	owner := func(p *post) { p.OnEvent(p.event(watch.Added, "u", "1")) }
 	tests := map[string]struct {
 		come                func(p *post)
 		want, handled, back []string
@@ -27,75 +27,75 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 		"one that was there": {func(p *post) {
 			ev := p.event(watch.Added, "u", "1")
 			ev.Initial = true
-			p.Seen(ev)
+			p.OnEvent(ev)
 		}, []string{"ADDED"}, nil, []string{"ADDED"}},
 		"a change of a child": {func(p *post) {
 			owner(p)
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), false)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"an own write to a child whose event comes later": {func(p *post) {
 			owner(p)
 			p.wrote("c", "5")
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), false)
 		}, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
 		"or before the answer": {func(p *post) {
 			owner(p)
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), false)
 			p.wrote("c", "5")
 		}, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
 		"somebody else's write after it": {func(p *post) {
 			owner(p)
 			p.wrote("c", "5")
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "6"), false)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"somebody else's write of its version, as after a restored backup": {func(p *post) {
 			owner(p)
 			p.wrote("c", "5")
 			ev := p.event(watch.Updated, "c", "5")
 			ev.Object = p.object("c", "5", "changed")
-			p.ChildSeen(p.key, ev, false)
+			p.OnChildEvent(p.key, ev, false)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"what nobody looks at in a child, where the owner is ready": {func(p *post) {
 			owner(p)
 			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), true)
 		}, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
 		"where no pass has seen the owner": {func(p *post) {
 			owner(p)
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"where a handler waits": {func(p *post) {
 			owner(p)
 			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Waits, Open: []ops.Open{{Handler: "deploy", Health: ops.Waits, Reason: "waits for it"}}})
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"where the last reconcile could not be finished": {func(p *post) {
 			owner(p)
 			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
 			p.failed("refused")
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), true)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"where something else of the child is news already": {func(p *post) {
 			owner(p)
 			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), true)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), false)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "6"), true)
 			p.wrote("c", "5") // the later version is noted
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"what nobody looks at in a child, where an own write to it is yet to come": {func(p *post) {
 			owner(p)
 			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
 			p.wrote("c", "5")
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "4"), true)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "4"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"where a listing shows a later state in its place": {func(p *post) {
 			owner(p)
 			p.SetHealth(p.key, ops.ObjectHealth{Health: ops.Ready})
 			p.wrote("c", "5")
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), true)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "6"), true)
 		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
 		"a child with an unknown owner": {func(p *post) {
-			p.ChildSeen(p.key, p.event(watch.Added, "c", "5"), false)
+			p.OnChildEvent(p.key, p.event(watch.Added, "c", "5"), false)
 		}, nil, nil, nil},
 		"a right that is given": {func(p *post) {
 			p.Refused(p.key, "deploy", true)
@@ -105,7 +105,7 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 		}, []string{"granted deploy"}, nil, []string{"granted deploy"}},
 		"an object that goes": {func(p *post) {
 			owner(p)
-			p.Seen(p.event(watch.Deleted, "u", "2"))
+			p.OnEvent(p.event(watch.Deleted, "u", "2"))
 		}, []string{"ADDED", "fresh", "gone u"}, []string{"fresh"}, []string{"ADDED", "fresh"}}, // what is left is for the pass to say
 	}
 	for name, tt := range tests {
@@ -133,14 +133,14 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 // and not finalized, before those that went meanwhile.
 func TestWhatIsLeftIsThereAgain(t *testing.T) {
 	p := newPost(t)
-	p.Seen(p.event(watch.Added, "one", "1"))
-	p.Seen(p.event(watch.Deleted, "one", "2"))
+	p.OnEvent(p.event(watch.Added, "one", "1"))
+	p.OnEvent(p.event(watch.Deleted, "one", "2"))
 	turn := p.Take(p.key)
 	if !p.IsDeleting(p.key, "one") {
 		t.Error("what a pass has in hand is not there")
 	}
 	turn.Memory, turn.Left = &remembered{"one"}, turn.Gone
-	p.Seen(p.event(watch.Deleted, "two", "3"))
+	p.OnEvent(p.event(watch.Deleted, "two", "3"))
 	turn.Close()
 	if !p.IsDeleting(p.key, "one") {
 		t.Error("what is left is not there")
@@ -161,14 +161,14 @@ func TestForget(t *testing.T) {
 		all       bool
 	}{
 		"nothing came meanwhile":      {func(*post) {}, true},
-		"another object has the name": {func(p *post) { p.Seen(p.event(watch.Added, "next", "9")) }, false},
-		"a child came":                {func(p *post) { p.ChildSeen(p.key, p.event(watch.Added, "c", "5"), false) }, false},
-		"it went once more":           {func(p *post) { p.Seen(p.event(watch.Deleted, "next", "9")) }, false},
+		"another object has the name": {func(p *post) { p.OnEvent(p.event(watch.Added, "next", "9")) }, false},
+		"a child came":                {func(p *post) { p.OnChildEvent(p.key, p.event(watch.Added, "c", "5"), false) }, false},
+		"it went once more":           {func(p *post) { p.OnEvent(p.event(watch.Deleted, "next", "9")) }, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t)
-			p.Seen(p.event(watch.Added, "u", "1"))
+			p.OnEvent(p.event(watch.Added, "u", "1"))
 			first := p.Take(p.key)
 			first.Memory = &remembered{"u"}
 			first.Handled()
@@ -195,7 +195,7 @@ func TestHowKeysStand(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
-	p.Seen(p.event(watch.Added, "u", "1"))
+	p.OnEvent(p.event(watch.Added, "u", "1"))
 	stands(map[ops.Health]int{}, "before its first pass")
 	for want := range 3 {
 		if before := p.failed("no luck"); before != want {
@@ -221,14 +221,14 @@ func TestHowKeysStand(t *testing.T) {
 func TestATermBeginsAgain(t *testing.T) {
 	b := New[remembered](keeper{})
 	p := &post{Inbox: b, t: t, key: Key{Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
-	p.Seen(p.event(watch.Added, "u", "1"))
+	p.OnEvent(p.event(watch.Added, "u", "1"))
 	p.Begin(p.in)
 	if got := taken(p.Take(p.key)); got != nil {
 		t.Errorf("what came before a term is there: %v", got)
 	}
-	p.Seen(p.event(watch.Added, "u", "1"))
+	p.OnEvent(p.event(watch.Added, "u", "1"))
 	p.End()
-	p.Seen(p.event(watch.Updated, "u", "2"))
+	p.OnEvent(p.event(watch.Updated, "u", "2"))
 	p.Begin(queue.New("", nil, func(k Key) string { return k.Namespace }))
 	t.Cleanup(p.End)
 	if got := taken(p.Take(p.key)); got != nil {
@@ -253,42 +253,42 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 		room bool
 	}{
 		"after a pass":          {func(p *post) { pass(p, true) }, false},
-		"after one that failed": {func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")); pass(p, false) }, true},
+		"after one that failed": {func(p *post) { p.OnEvent(p.event(watch.Updated, "u", "2")); pass(p, false) }, true},
 		"one that failed several times": {func(p *post) {
 			p.failed("no luck")
 		}, true},
 		"one that loops":          {func(p *post) { p.Suspend(p.key, time.Now().Add(time.Hour)) }, true},
-		"a change of the object":  {func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")) }, true},
+		"a change of the object":  {func(p *post) { p.OnEvent(p.event(watch.Updated, "u", "2")) }, true},
 		"an own write to a child": {func(p *post) { p.wrote("c", "5") }, true},
 		"and its echo": {func(p *post) {
 			p.wrote("c", "5")
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), false)
 		}, false},
 		"a listing that shows a later state than an own write": {func(p *post) {
 			p.wrote("c", "5")
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), true)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "6"), true)
 			pass(p, true)
 		}, false},
 		"an own write to a child that is gone by then": {func(p *post) {
-			p.ChildSeen(p.key, p.event(watch.Deleted, "c", "6"), false)
+			p.OnChildEvent(p.key, p.event(watch.Deleted, "c", "6"), false)
 			p.wrote("c", "5")
 			pass(p, true)
 		}, false},
 		"an own write to a child that somebody has changed since": {func(p *post) {
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "6"), false)
 			p.wrote("c", "5")
 			pass(p, true)
 		}, false},
 		"what a first listing has of children": {func(p *post) {
 			ev := p.event(watch.Added, "c", "5")
 			ev.Initial = true
-			p.ChildSeen(p.key, ev, false)
+			p.OnChildEvent(p.key, ev, false)
 		}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t)
-			p.Seen(p.event(watch.Added, "u", "1"))
+			p.OnEvent(p.event(watch.Added, "u", "1"))
 			pass(p, true)
 			tt.come(p)
 			if room := p.keys[p.key].pending != nil; room != tt.room {

@@ -32,12 +32,12 @@ func (a awaited) follows(o *cached.Object) bool {
 	return err == nil && order < 0
 }
 
-// ChildSeen handles an event of a child of the key's object. It ignores the children of the first listing, because the
+// OnChildEvent handles an event of a child of the key's object. It ignores the children of the first listing, because the
 // first reconcile sees them. It ignores an unknown owner, which does not exist or has its own first event yet to come.
 // Idle is true if no handler looks at the changed fields: a ready owner is not woken then. Any other owner may wait for
 // anything. While an own write to the child is awaited, no other event of the child is idle. A listing that shows both
 // states as one is compared with the state before the write.
-func (b *Inbox[M]) ChildSeen(owner Key, ev watch.Event, idle bool) {
+func (b *Inbox[M]) OnChildEvent(owner Key, ev watch.Event, idle bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, known := b.knownLocked(owner)

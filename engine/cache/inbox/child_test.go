@@ -34,12 +34,15 @@ func TestAnOwnWriteWithoutAnEventIsLookedFor(t *testing.T) {
 		// soon and late: the owner is queued within a few seconds, or after more than a minute.
 		soon, late bool
 	}{
-		"the cache has nothing under the name":     {func(p *post) { p.show("other", "o", "6") }, true, true},
-		"it has another object of the name":        {func(p *post) { p.show("web", "d", "6") }, true, true},
-		"it has a later state":                     {func(p *post) { p.show("web", "c", "6") }, true, true},
-		"it has the state as it was written":       {func(p *post) { p.show("web", "c", "5") }, false, false},
-		"it is older than the write":               {func(p *post) { p.show("other", "o", "4") }, false, true},
-		"its event comes late":                     {func(p *post) { p.show("other", "o", "4"); p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false) }, false, false},
+		"the cache has nothing under the name": {func(p *post) { p.show("other", "o", "6") }, true, true},
+		"it has another object of the name":    {func(p *post) { p.show("web", "d", "6") }, true, true},
+		"it has a later state":                 {func(p *post) { p.show("web", "c", "6") }, true, true},
+		"it has the state as it was written":   {func(p *post) { p.show("web", "c", "5") }, false, false},
+		"it is older than the write":           {func(p *post) { p.show("other", "o", "4") }, false, true},
+		"its event comes late": {func(p *post) {
+			p.show("other", "o", "4")
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), false)
+		}, false, false},
 		"the versions go back, and the child with": {func(p *post) { p.ForgetEchoes(); p.show("other", "o", "6") }, true, true},
 	}
 	for name, tt := range tests {
@@ -47,7 +50,7 @@ func TestAnOwnWriteWithoutAnEventIsLookedFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPost(t)
 				synctest.Wait() // the cache has listed
-				p.Seen(p.event(watch.Added, "u", "1"))
+				p.OnEvent(p.event(watch.Added, "u", "1"))
 				turn := p.Take(p.key)
 				p.wrote("c", "5")
 				turn.Handled()

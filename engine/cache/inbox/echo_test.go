@@ -16,7 +16,7 @@ import (
 
 // TestEchoes holds which events of an object start no reconcile after one that has written the object and left it at rest.
 func TestEchoes(t *testing.T) {
-	echo := func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")) }
+	echo := func(p *post) { p.OnEvent(p.event(watch.Updated, "u", "2")) }
 	tests := map[string]struct {
 		// before comes before the reconcile writes, during before it has ended, and after when it has.
 		before, during, after func(p *post)
@@ -32,22 +32,22 @@ func TestEchoes(t *testing.T) {
 		"there is something to do, and it comes after": {after: echo, restless: true, queued: true, taken: []string{"MODIFIED"}},
 		"there is something to do, and it came before": {during: echo, restless: true, queued: true, taken: []string{"MODIFIED"}},
 		"somebody wrote before": {during: func(p *post) {
-			p.Seen(p.event(watch.Updated, "u", "1b"))
+			p.OnEvent(p.event(watch.Updated, "u", "1b"))
 			echo(p)
 		}, queued: true, taken: []string{"MODIFIED"}},
 		"somebody wrote after": {during: func(p *post) {
 			echo(p)
-			p.Seen(p.event(watch.Updated, "u", "3"))
+			p.OnEvent(p.event(watch.Updated, "u", "3"))
 		}, queued: true, taken: []string{"MODIFIED"}},
 		"somebody wrote after the echo": {after: func(p *post) {
 			echo(p)
-			p.Seen(p.event(watch.Updated, "u", "3"))
+			p.OnEvent(p.event(watch.Updated, "u", "3"))
 		}, queued: true, taken: []string{"MODIFIED"}},
 		"the watch shows only what somebody wrote after": {after: func(p *post) {
-			p.Seen(p.event(watch.Updated, "u", "3"))
+			p.OnEvent(p.event(watch.Updated, "u", "3"))
 		}, queued: true, taken: []string{"MODIFIED"}},
 		"somebody wrote before the pass did": {before: func(p *post) {
-			p.Seen(p.event(watch.Updated, "u", "1b"))
+			p.OnEvent(p.event(watch.Updated, "u", "1b"))
 		}, during: echo, queued: true, taken: []string{"MODIFIED"}},
 		"very many write": {during: func(p *post) {
 			for range 3 * lateMost {
@@ -56,32 +56,32 @@ func TestEchoes(t *testing.T) {
 		}, queued: true, taken: []string{"MODIFIED"}},
 		"another object has the name": {during: func(p *post) {
 			echo(p)
-			p.Seen(p.event(watch.Deleted, "u", "2"))
-			p.Seen(p.event(watch.Added, "next", "3"))
+			p.OnEvent(p.event(watch.Deleted, "u", "2"))
+			p.OnEvent(p.event(watch.Added, "next", "3"))
 		}, queued: true, taken: []string{"ADDED", "fresh", "gone u", "memory"}},
 		"another object has the name, with the same version": {after: func(p *post) {
-			p.Seen(p.event(watch.Updated, "next", "2"))
+			p.OnEvent(p.event(watch.Updated, "next", "2"))
 		}, queued: true, taken: []string{"MODIFIED"}},
 		"another object has the name, and nobody saw the first one go": {after: func(p *post) {
 			gone := p.event(watch.Deleted, "u", "1")
 			gone.Unseen = true
-			p.Seen(gone)
-			p.Seen(p.event(watch.Added, "next", "2"))
-			p.Seen(p.event(watch.Updated, "next", "2"))
+			p.OnEvent(gone)
+			p.OnEvent(p.event(watch.Added, "next", "2"))
+			p.OnEvent(p.event(watch.Updated, "next", "2"))
 		}, queued: true, taken: []string{"ADDED", "fresh", "gone u", "memory"}},
 		"the object comes again, as to another watch": {after: func(p *post) {
-			p.Seen(p.event(watch.Added, "u", "2"))
+			p.OnEvent(p.event(watch.Added, "u", "2"))
 		}, queued: true, taken: []string{"ADDED", "fresh"}},
 		"the object comes again before the pass has ended": {during: func(p *post) {
-			p.Seen(p.event(watch.Added, "u", "2"))
+			p.OnEvent(p.event(watch.Added, "u", "2"))
 			echo(p)
 		}, queued: true, taken: []string{"ADDED", "fresh"}},
 		"the object is deleted before the pass has ended": {during: func(p *post) {
 			echo(p)
-			p.Seen(p.event(watch.Deleted, "u", "2"))
+			p.OnEvent(p.event(watch.Deleted, "u", "2"))
 		}, queued: true, taken: []string{"MODIFIED", "gone u"}},
 		"the object is deleted": {after: func(p *post) {
-			p.Seen(p.event(watch.Deleted, "u", "2"))
+			p.OnEvent(p.event(watch.Deleted, "u", "2"))
 		}, queued: true, taken: []string{"gone u"}},
 		"the versions have gone back": {after: func(p *post) {
 			p.ForgetEchoes()
@@ -90,18 +90,18 @@ func TestEchoes(t *testing.T) {
 		"another write has the version": {after: func(p *post) {
 			ev := p.event(watch.Updated, "u", "2")
 			ev.Object = p.object("u", "2", "changed")
-			p.Seen(ev)
+			p.OnEvent(ev)
 		}, queued: true, taken: []string{"MODIFIED"}},
 		"an index has changed by the write": {after: func(p *post) {
-			p.IndexSeen(p.key, breaker.Version{UID: "u", Text: "2"})
+			p.OnIndexEvent(p.key, breaker.Version{UID: "u", Text: "2"})
 			echo(p)
 		}, queued: true, taken: []string{"MODIFIED"}},
 		"an index has changed by the write, before the pass has ended": {during: func(p *post) {
-			p.IndexSeen(p.key, breaker.Version{UID: "u", Text: "2"})
+			p.OnIndexEvent(p.key, breaker.Version{UID: "u", Text: "2"})
 			echo(p)
 		}, queued: true, taken: []string{"MODIFIED"}},
 		"a child changes": {during: echo, after: func(p *post) {
-			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false)
+			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), false)
 		}, queued: true, taken: []string{"child"}},
 		"somebody has the key looked at": {during: echo, after: func(p *post) { p.Look(p.key) }, queued: true},
 	}
@@ -146,9 +146,9 @@ func TestTheEchoesOfTwoWritesComeAroundTheEndOfAPass(t *testing.T) {
 	p := newPost(t)
 	key, turn := p.begun()
 	p.Writing(p.key)
-	p.Seen(p.event(watch.Updated, "u", "2"))
+	p.OnEvent(p.event(watch.Updated, "u", "2"))
 	turn.LeaveIdle("u", []Echo{{"2", p.object("u", "2").Digest()}, {"3", p.object("u", "3").Digest()}}, &Writes{})
-	p.Seen(p.event(watch.Updated, "u", "3"))
+	p.OnEvent(p.event(watch.Updated, "u", "3"))
 	turn.Handled()
 	turn.Close()
 	p.in.Done(key)
@@ -167,14 +167,14 @@ func TestAwaitedWritesAreThereAgain(t *testing.T) {
 		want []Write
 	}{
 		"no event has come":           {func(*post) {}, []Write{own, child}},
-		"that of the object has":      {func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")) }, []Write{child}},
-		"that of the child has":       {func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"), false) }, []Write{own}},
+		"that of the object has":      {func(p *post) { p.OnEvent(p.event(watch.Updated, "u", "2")) }, []Write{child}},
+		"that of the child has":       {func(p *post) { p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), false) }, []Write{own}},
 		"the versions have gone back": {(*post).ForgetEchoes, []Write{own, child}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t)
-			p.Seen(p.event(watch.Added, "u", "1"))
+			p.OnEvent(p.event(watch.Added, "u", "1"))
 			turn := p.Take(p.key)
 			turn.Memory = &remembered{"u"}
 			p.wrote("c", "5")
@@ -256,7 +256,7 @@ func TestAnEchoThatDoesNotComeIsLookedFor(t *testing.T) {
 // writesTwice has a reconcile write the object twice and leave it at rest. The events of these versions come before the reconcile has ended.
 func (p *post) writesTwice(during ...string) {
 	p.t.Helper()
-	p.Seen(p.event(watch.Added, "u", "1"))
+	p.OnEvent(p.event(watch.Added, "u", "1"))
 	key, _ := p.in.Get()
 	turn := p.Take(key)
 	turn.Memory = &remembered{"u"}
@@ -272,7 +272,7 @@ func (p *post) writesTwice(during ...string) {
 func (p *post) begun() (Key, *Batch[remembered]) {
 	ev := p.event(watch.Added, "u", "1")
 	ev.Initial = true
-	p.Seen(ev)
+	p.OnEvent(ev)
 	key, _ := p.in.Get()
 	turn := p.Take(key)
 	turn.Memory = &remembered{"u"}
@@ -283,13 +283,13 @@ func (p *post) begun() (Key, *Batch[remembered]) {
 func (p *post) come(versions ...string) {
 	p.t.Helper()
 	for _, version := range versions {
-		p.Seen(p.event(watch.Updated, "u", version))
+		p.OnEvent(p.event(watch.Updated, "u", version))
 	}
 }
 
 // TestEchoesOfChildren holds which events of children, that come while a reconcile has their owner, queue the owner again when the reconcile ends.
 func TestEchoesOfChildren(t *testing.T) {
-	made := func(p *post) { p.ChildSeen(p.key, p.event(watch.Added, "c", "5"), false) }
+	made := func(p *post) { p.OnChildEvent(p.key, p.event(watch.Added, "c", "5"), false) }
 	answered := func(p *post) { p.wrote("c", "5") }
 	tests := map[string]struct {
 		during []func(*post)
@@ -300,15 +300,15 @@ func TestEchoesOfChildren(t *testing.T) {
 		"the event comes before the answer":                                                      {during: []func(*post){made, answered}},
 		"the event comes after the answer":                                                       {during: []func(*post){answered, made}},
 		"the event comes, and no answer":                                                         {during: []func(*post){made}, queued: true},
-		"somebody writes the child after the pass":                                               {during: []func(*post){made, answered, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false) }}, queued: true},
-		"somebody writes the child before the answer comes":                                      {during: []func(*post){made, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"), false) }, answered}, queued: true},
-		"somebody deletes the child before the answer comes":                                     {during: []func(*post){made, func(p *post) { p.ChildSeen(p.key, p.event(watch.Deleted, "c", "6"), false) }, answered}, queued: true},
-		"somebody writes the child before the pass does, and both events come before the answer": {during: []func(*post){func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "c", "4"), false) }, made, answered}, queued: true},
-		"another child changes":                                                                  {during: []func(*post){made, answered, func(p *post) { p.ChildSeen(p.key, p.event(watch.Updated, "d", "7"), false) }}, queued: true},
+		"somebody writes the child after the pass":                                               {during: []func(*post){made, answered, func(p *post) { p.OnChildEvent(p.key, p.event(watch.Updated, "c", "6"), false) }}, queued: true},
+		"somebody writes the child before the answer comes":                                      {during: []func(*post){made, func(p *post) { p.OnChildEvent(p.key, p.event(watch.Updated, "c", "6"), false) }, answered}, queued: true},
+		"somebody deletes the child before the answer comes":                                     {during: []func(*post){made, func(p *post) { p.OnChildEvent(p.key, p.event(watch.Deleted, "c", "6"), false) }, answered}, queued: true},
+		"somebody writes the child before the pass does, and both events come before the answer": {during: []func(*post){func(p *post) { p.OnChildEvent(p.key, p.event(watch.Updated, "c", "4"), false) }, made, answered}, queued: true},
+		"another child changes":                                                                  {during: []func(*post){made, answered, func(p *post) { p.OnChildEvent(p.key, p.event(watch.Updated, "d", "7"), false) }}, queued: true},
 		"another write has the version, in a cluster that was set back": {during: []func(*post){func(p *post) {
 			ev := p.event(watch.Updated, "c", "5")
 			ev.Object = p.object("c", "5", "changed")
-			p.ChildSeen(p.key, ev, false)
+			p.OnChildEvent(p.key, ev, false)
 		}, answered}, queued: true},
 		"the pass breaks off":                          {during: []func(*post){made}, unhandled: true, queued: true},
 		"the owner is gone, and a child of it changes": {during: []func(*post){made}, forgets: true, queued: true},

@@ -175,8 +175,8 @@ func (b *Inbox[M]) knownLocked(key Key) (s *state[M], found bool) {
 	return s, found
 }
 
-// Seen handles an event of the resource's own objects.
-func (b *Inbox[M]) Seen(ev watch.Event) {
+// OnEvent handles an event of the resource's own objects.
+func (b *Inbox[M]) OnEvent(ev watch.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue == nil {
@@ -210,8 +210,8 @@ func (b *Inbox[M]) Seen(ev watch.Event) {
 	b.queue.Add(ev.Key, class)
 }
 
-// RelatedSeen handles an event of an object that is related to the key's object, by the relation of this number.
-func (b *Inbox[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
+// OnRelatedEvent handles an event of an object that is related to the key's object, by the relation of this number.
+func (b *Inbox[M]) OnRelatedEvent(owner Key, relation int, ev watch.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, known := b.knownLocked(owner)
@@ -225,8 +225,8 @@ func (b *Inbox[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
 	b.queue.Add(owner, queue.Fresh)
 }
 
-// IndexSeen handles an event of an object that changes an index under a key that the owner has read.
-func (b *Inbox[M]) IndexSeen(owner Key, v breaker.Version) {
+// OnIndexEvent handles an event of an object that changes an index under a key that the owner has read.
+func (b *Inbox[M]) OnIndexEvent(owner Key, v breaker.Version) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s, known := b.knownLocked(owner); known {

@@ -51,15 +51,15 @@ func TestEachPhaseAndEvent(t *testing.T) {
 						turn.Handled()
 						turn.Close()
 					case e == onQueue:
-						b.IndexSeen(key, breaker.Version{UID: "u", Text: "9"})
+						b.OnIndexEvent(key, breaker.Version{UID: "u", Text: "9"})
 						k, _ := q.Get()
 						q.Done(k)
 					}
 				}
 				if what == "a child" {
-					b.ChildSeen(key, watch.Event{Kind: watch.Updated, UID: "c", Object: cached.Named("default", "c")}, false)
+					b.OnChildEvent(key, watch.Event{Kind: watch.Updated, UID: "c", Object: cached.Named("default", "c")}, false)
 				} else {
-					b.Seen(watch.Event{Kind: watch.Updated, Key: key, UID: "u", Object: cached.Named("default", "web")})
+					b.OnEvent(watch.Event{Kind: watch.Updated, Key: key, UID: "u", Object: cached.Named("default", "web")})
 				}
 				if got := len(q.Stats().Waiting) > 0; got != wanted {
 					t.Errorf("in phase %d after event %d, a change of %s queues the key: %v, want %v", from, ev, what, got, wanted)

@@ -46,9 +46,9 @@ func (x *one) OnEvent(ev watch.Event) {
 	}
 }
 
-// Shown must be called with each event of a resource's own objects before their handlers may run. An index over the same
+// OnEvent must be called with each event of a resource's own objects before their handlers may run. An index over the same
 // cache then has the objects, too.
-func (s *Set) Shown(by *source.Source, ev watch.Event) {
+func (s *Set) OnEvent(by *source.Source, ev watch.Event) {
 	for _, x := range s.all {
 		mine, theirs := x.feed.Informer(ev.Key.Namespace), by.Informer(ev.Key.Namespace)
 		if mine != nil && theirs != nil && mine.Source() == theirs.Source() {

@@ -71,9 +71,9 @@ type Readers struct {
 
 // Inbox wakes the owners of a resource, as [inbox.Inbox] does.
 type Inbox interface {
-	// IndexSeen wakes an owner because of this version of an object, if it is known. It must be quick, and must not call
+	// OnIndexEvent wakes an owner because of this version of an object, if it is known. It must be quick, and must not call
 	// the set.
-	IndexSeen(owner cache.ObjectName, woken breaker.Version)
+	OnIndexEvent(owner cache.ObjectName, woken breaker.Version)
 }
 
 // Readers returns the readers of a resource whose owners are woken through this inbox.
@@ -153,10 +153,10 @@ func (x *one) look(c Change, woken breaker.Version) {
 	if c.Set {
 		keys = append(keys, set)
 	}
-	x.readers.Each(func(who reader) { who.of.inbox.IndexSeen(who.owner, woken) }, keys...) // an owner that is woken twice is queued once
+	x.readers.Each(func(who reader) { who.of.inbox.OnIndexEvent(who.owner, woken) }, keys...) // an owner that is woken twice is queued once
 }
 
 // Grant implements [source.Handler]: it wakes the owners that could not read the index.
 func (x *one) Grant() {
-	x.readers.EachMissed(func(who reader) { who.of.inbox.IndexSeen(who.owner, breaker.Version{}) })
+	x.readers.EachMissed(func(who reader) { who.of.inbox.OnIndexEvent(who.owner, breaker.Version{}) })
 }

@@ -42,7 +42,7 @@ func newBench() *bench {
 
 func (b *bench) Complete() error { return b.unread }
 
-func (b *bench) IndexSeen(owner cache.ObjectName, _ breaker.Version) { b.looked[owner] = true }
+func (b *bench) OnIndexEvent(owner cache.ObjectName, _ breaker.Version) { b.looked[owner] = true }
 
 func ownerOf(i int) cache.ObjectName {
 	return cache.ObjectName{Namespace: "default", Name: fmt.Sprint("o-", i)}

@@ -160,7 +160,7 @@ func (v *View) Keep(done bool) {
 	for _, s := range after {
 		for _, at := range s.sights {
 			if at.key == all && at.digest != at.read.digest() {
-				v.readers.inbox.IndexSeen(v.owner, breaker.Version{}) // it changed before the subscription to all of it
+				v.readers.inbox.OnIndexEvent(v.owner, breaker.Version{}) // it changed before the subscription to all of it
 			}
 		}
 	}

@@ -23,8 +23,8 @@ import (
 
 // Inbox takes the changes for the resource's objects, here called owners. It must be quick and must not call the index.
 type Inbox interface {
-	// RelatedSeen handles an event of an object that an owner has selected by the relation of this number.
-	RelatedSeen(owner cache.ObjectName, relation int, ev watch.Event)
+	// OnRelatedEvent handles an event of an object that an owner has selected by the relation of this number.
+	OnRelatedEvent(owner cache.ObjectName, relation int, ev watch.Event)
 	// Look queues an owner.
 	Look(owner cache.ObjectName)
 	// Wake queues the owners that wait for an event of the object with this UID.
@@ -102,7 +102,7 @@ func (x *Index) Sources(yield func(relation string, f *source.Source) bool) {
 // whole listing are woken when it is complete. Parked owners are woken last, so that one reconcile takes both changes.
 func (one *relation) OnEvent(ev watch.Event) {
 	defer one.inbox.Wake(ev.UID)
-	one.asked.eachAffected(ev, func(owner cache.ObjectName) { one.inbox.RelatedSeen(owner, one.number, ev) })
+	one.asked.eachAffected(ev, func(owner cache.ObjectName) { one.inbox.OnRelatedEvent(owner, one.number, ev) })
 }
 
 // Grant implements [source.Handler].

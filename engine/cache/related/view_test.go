@@ -109,8 +109,8 @@ func (s *stage) selects(subject *dsl.Subject) (dsl.Selection, error) {
 	return dsl.Selection{Namespace: owner.Namespace, Names: names}, err
 }
 
-// RelatedSeen implements [Inbox], as the other methods do.
-func (s *stage) RelatedSeen(_ cache.ObjectName, relation int, ev watch.Event) {
+// OnRelatedEvent implements [Inbox], as the other methods do.
+func (s *stage) OnRelatedEvent(_ cache.ObjectName, relation int, ev watch.Event) {
 	if s.changes == nil {
 		s.changes = &inbox.Related{}
 	}

@@ -40,8 +40,8 @@ type Owner interface {
 	Sources() []*Source
 	// ScopeChanged is called when the namespaces of the scope have changed.
 	ScopeChanged()
-	// CRDSeen is called with each event of a CRD.
-	CRDSeen(watch.Event)
+	// OnCRDEvent is called with each event of a CRD.
+	OnCRDEvent(watch.Event)
 }
 
 // Factory creates the sources. Its methods may be called at any time by any number of goroutines.
@@ -171,7 +171,7 @@ type ofCRDs struct{ *Factory }
 // OnEvent implements [Handler].
 func (y ofCRDs) OnEvent(ev watch.Event) {
 	y.settings.Cluster.Catalog.Invalidate()
-	y.settings.Owner.CRDSeen(ev)
+	y.settings.Owner.OnCRDEvent(ev)
 	for _, f := range y.All() {
 		f.CRDChanged(ev)
 	}
@@ -187,12 +187,12 @@ type ofNamespaces struct{ *Factory }
 func (y ofNamespaces) OnEvent(ev watch.Event) {
 	switch {
 	case ev.Kind != watch.Deleted:
-		y.scope.Seen(ev.Key.Name, ev.Object.GetLabels())
+		y.scope.OnUpdated(ev.Key.Name, ev.Object.GetLabels())
 	case ev.Unseen:
-		y.scope.Lost(ev.Key.Name)
+		y.scope.OnLost(ev.Key.Name)
 		y.namespaces.Nudge()
 	default:
-		y.scope.Gone(ev.Key.Name)
+		y.scope.OnDeleted(ev.Key.Name)
 	}
 }
 

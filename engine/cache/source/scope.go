@@ -174,17 +174,17 @@ func (s *Scope) Outside(name string) bool {
 	return s.live && s.listed && (!s.existing[name] || !s.Matches(name))
 }
 
-// Lost is called when a listing lacks a namespace and the watch missed its deletion. The namespace stays until [Scope.Listed] has
+// OnLost is called when a listing lacks a namespace and the watch missed its deletion. The namespace stays until [Scope.Listed] has
 // read it.
-func (s *Scope) Lost(name string) {
+func (s *Scope) OnLost(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doubts++
 	s.doubtful[name] = s.doubts
 }
 
-// Seen is called when a namespace was added or has changed.
-func (s *Scope) Seen(name string, set map[string]string) {
+// OnUpdated is called when a namespace was added or has changed.
+func (s *Scope) OnUpdated(name string, set map[string]string) {
 	selected := s.selector.Matches(labels.Set(set))
 	s.note(func() bool {
 		delete(s.doubtful, name)
@@ -194,8 +194,8 @@ func (s *Scope) Seen(name string, set map[string]string) {
 	})
 }
 
-// Gone is called when a namespace was deleted.
-func (s *Scope) Gone(name string) { s.note(func() bool { return s.removeLocked(name) }) }
+// OnDeleted is called when a namespace was deleted.
+func (s *Scope) OnDeleted(name string) { s.note(func() bool { return s.removeLocked(name) }) }
 
 // note changes the known namespaces, and reports a change of the scope.
 func (s *Scope) note(change func() (changed bool)) {

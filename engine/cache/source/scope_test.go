@@ -44,7 +44,7 @@ func TestNames(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			s := source.NewScope(source.ScopeSettings{Of: dsl.Scope{Namespaces: tt.patterns, NamespaceSelector: tt.selector}, Namespaces: &cluster{}})
 			for name, labels := range exist {
-				s.Seen(name, labels)
+				s.OnUpdated(name, labels)
 			}
 			s.Listed(t.Context(), true)
 			got, known := s.Names(true)
@@ -85,13 +85,13 @@ func TestChanges(t *testing.T) {
 		want  int
 		lacks bool
 	}{
-		{"what comes before all were listed is no change", func() { s.Seen("team-b", nil) }, 0, false},
+		{"what comes before all were listed is no change", func() { s.OnUpdated("team-b", nil) }, 0, false},
 		{"the first listing is one", func() { s.Listed(t.Context(), true) }, 1, true},
 		{"a later one does not count", func() { s.Listed(t.Context(), true) }, 1, true},
-		{"one that comes is", func() { s.Seen("team-a", nil) }, 2, false},
-		{"one that changes is none", func() { s.Seen("team-a", nil) }, 2, false},
-		{"nor is one that is not in the scope", func() { s.Seen("other", nil) }, 2, false},
-		{"one that goes is", func() { s.Gone("team-a") }, 3, true},
+		{"one that comes is", func() { s.OnUpdated("team-a", nil) }, 2, false},
+		{"one that changes is none", func() { s.OnUpdated("team-a", nil) }, 2, false},
+		{"nor is one that is not in the scope", func() { s.OnUpdated("other", nil) }, 2, false},
+		{"one that goes is", func() { s.OnDeleted("team-a") }, 3, true},
 	}
 	for _, step := range steps {
 		step.do()
@@ -119,9 +119,9 @@ func TestANamespaceThatIsLost(t *testing.T) {
 		"one that is gone leaves the scope":             {true, nil, func(*source.Scope) {}, nil, false},
 		"one that is there stays":                       {false, nil, func(*source.Scope) {}, there, true},
 		"one whose state is unknown stays":              {false, unknown, func(*source.Scope) {}, there, true},
-		"one that comes while it is asked for stays":    {true, nil, func(s *source.Scope) { s.Seen(name, nil) }, there, false},
-		"one that comes and is lost meanwhile stays":    {true, nil, func(s *source.Scope) { s.Seen(name, nil); s.Lost(name) }, there, true},
-		"one that is lost again meanwhile is asked for": {true, nil, func(s *source.Scope) { s.Lost(name) }, there, true},
+		"one that comes while it is asked for stays":    {true, nil, func(s *source.Scope) { s.OnUpdated(name, nil) }, there, false},
+		"one that comes and is lost meanwhile stays":    {true, nil, func(s *source.Scope) { s.OnUpdated(name, nil); s.OnLost(name) }, there, true},
+		"one that is lost again meanwhile is asked for": {true, nil, func(s *source.Scope) { s.OnLost(name) }, there, true},
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -130,8 +130,8 @@ func TestANamespaceThatIsLost(t *testing.T) {
 				tt.meanwhile(s)
 				return tt.gone, tt.err
 			}}})
-			s.Seen(name, nil)
-			s.Lost(name)
+			s.OnUpdated(name, nil)
+			s.OnLost(name)
 			if again := s.Listed(t.Context(), false); again {
 				t.Error("it asks although namespaces are not watched well")
 			}
@@ -155,15 +155,15 @@ func TestChangesOfLabels(t *testing.T) {
 		want           int
 		outside, lacks bool
 	}{
-		{"before all are listed nothing is known to be outside", func() { s.Seen("team-a", off) }, 0, false, false},
+		{"before all are listed nothing is known to be outside", func() { s.OnUpdated("team-a", off) }, 0, false, false},
 		{"the first listing is a change", func() { s.Listed(t.Context(), true) }, 1, true, false},
-		{"labels that come are", func() { s.Seen("team-a", on) }, 2, false, false},
-		{"other labels are none", func() { s.Seen("team-a", map[string]string{"on": "yes"}) }, 2, false, false},
-		{"nor are those of a name that does not match", func() { s.Seen("other", on) }, 2, false, false},
-		{"labels that go are", func() { s.Seen("team-a", off) }, 3, true, false},
-		{"the end of a namespace without them is none", func() { s.Gone("team-a") }, 3, true, true},
-		{"one that comes with them is", func() { s.Seen("team-a", on) }, 4, false, false},
-		{"and its end", func() { s.Gone("team-a") }, 5, true, true},
+		{"labels that come are", func() { s.OnUpdated("team-a", on) }, 2, false, false},
+		{"other labels are none", func() { s.OnUpdated("team-a", map[string]string{"on": "yes"}) }, 2, false, false},
+		{"nor are those of a name that does not match", func() { s.OnUpdated("other", on) }, 2, false, false},
+		{"labels that go are", func() { s.OnUpdated("team-a", off) }, 3, true, false},
+		{"the end of a namespace without them is none", func() { s.OnDeleted("team-a") }, 3, true, true},
+		{"one that comes with them is", func() { s.OnUpdated("team-a", on) }, 4, false, false},
+		{"and its end", func() { s.OnDeleted("team-a") }, 5, true, true},
 	}
 	for _, step := range steps {
 		step.do()

@@ -40,8 +40,8 @@ type Family interface {
 	Owns(schema.GroupKind) bool
 	// Claims reports whether an object claims to be a child of one of the resource's objects.
 	Claims(*cached.Object) bool
-	// Seen gets the events of such objects.
-	Seen(*source.Source, watch.Event)
+	// OnEvent gets the events of such objects.
+	OnEvent(*source.Source, watch.Event)
 }
 
 // Retired has the retired kinds of one resource. The methods may be called by any number of goroutines.
@@ -226,7 +226,7 @@ func (k *Retired) feedOf(one *kind) source.Settings {
 // pass passes an event on to Seen, unless the resource owns the kind.
 func (k *Retired) pass(one *kind, ev watch.Event) {
 	if !k.settings.Family.Owns(one.GroupKind) {
-		k.settings.Family.Seen(one.feed, ev)
+		k.settings.Family.OnEvent(one.feed, ev)
 	}
 }
 

@@ -156,8 +156,8 @@ func (m *Manager) cut() {
 // Wait waits until no daemon runs. It must not be called before the term has ended.
 func (m *Manager) Wait() { m.running.Wait() }
 
-// Seen handles an event of the resource's objects.
-func (m *Manager) Seen(ev watch.Event) {
+// OnEvent handles an event of the resource's objects.
+func (m *Manager) OnEvent(ev watch.Event) {
 	if len(m.settings.Handlers) == 0 {
 		return
 	}

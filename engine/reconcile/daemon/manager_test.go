@@ -132,7 +132,7 @@ func (a answers) Memo() *dsl.Memo                   { return &a.desk.memo }
 
 // event reports the object that the cache has.
 func (d *desk) event() {
-	d.Seen(watch.Event{Kind: watch.Updated, Key: web, UID: "one", Object: d.shown.Load()})
+	d.OnEvent(watch.Event{Kind: watch.Updated, Key: web, UID: "one", Object: d.shown.Load()})
 }
 
 // TestWhichVersionsAreNews holds what a daemon hears of, whatever comes first: the cache, the event or the answer.

@@ -29,17 +29,19 @@ func TestStops(t *testing.T) {
 		"a pass sees the deletion": {func(d *desk, _ func()) {
 			d.Reconcile(Input{Key: web, UID: "one", Deleting: true, Object: d.shown.Load().Tree(), Reconcile: answers{d, true}})
 		}, dsl.StopDeleted, true},
-		"an event says that its object is gone": {func(d *desk, _ func()) { d.Seen(watch.Event{Kind: watch.Deleted, Key: web, UID: "one"}) }, dsl.StopGone, true},
+		"an event says that its object is gone": {func(d *desk, _ func()) { d.OnEvent(watch.Event{Kind: watch.Deleted, Key: web, UID: "one"}) }, dsl.StopGone, true},
 		"its object is known to be gone":        {func(d *desk, _ func()) { d.Gone(web, "one") }, dsl.StopGone, true},
 		"another object has the name":           {func(d *desk, _ func()) { d.Reconcile(Input{Key: web, UID: "two", Reconcile: answers{d, true}}) }, dsl.StopGone, true},
 		"the operator stops":                    {func(d *desk, _ func()) { d.End(dsl.StopShutdown) }, dsl.StopShutdown, true},
 		"leadership is lost":                    {func(_ *desk, lose func()) { lose() }, dsl.StopLeadership, false},
 		"the first reason counts":               {func(d *desk, _ func()) { d.Gone(web, ""); d.End(dsl.StopShutdown) }, dsl.StopGone, true},
 		"an event of another object does not stop it": {
-			func(d *desk, _ func()) { d.Seen(watch.Event{Kind: watch.Deleted, Key: web, UID: "two"}) }, "", true,
+			func(d *desk, _ func()) { d.OnEvent(watch.Event{Kind: watch.Deleted, Key: web, UID: "two"}) }, "", true,
 		},
 		"a deletion that only a listing shows does not stop it": {
-			func(d *desk, _ func()) { d.Seen(watch.Event{Kind: watch.Deleted, Key: web, UID: "one", Unseen: true}) }, "", true,
+			func(d *desk, _ func()) {
+				d.OnEvent(watch.Event{Kind: watch.Deleted, Key: web, UID: "one", Unseen: true})
+			}, "", true,
 		},
 		"another object that is gone does not stop it":   {func(d *desk, _ func()) { d.Gone(web, "two") }, "", true},
 		"a filter that cannot be asked does not stop it": {func(d *desk, _ func()) { d.unknown = true; d.pass(false) }, "", true},
