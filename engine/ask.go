@@ -64,7 +64,7 @@ func (r *resource) status() status.Resource {
 	of := r.report()
 	out := status.Resource{Source: statusOf(r.name, of.Own), Queue: r.queueStatus(), Health: map[string]int{}}
 	of.EachOtherSource(func(what, name string, f *source.Source) { out.Sources = append(out.Sources, statusOf(what+name, f)) })
-	out.Parked, out.Looping = r.inbox.Held()
+	out.Parked, out.Looping = r.inbox.CountHeld()
 	for how, n := range r.inbox.CountHealth() {
 		out.Health[string(how)] = n
 	}

@@ -57,8 +57,8 @@ func (h daemonHost) View(of *dsl.Handler, o *unstructured.Unstructured) string {
 	return progress.NewLook(o.Object).Digest(h.controller.Rules.Daemon(of).View)
 }
 
-// Look queues an object for a reconcile.
-func (h daemonHost) Look(key cache.ObjectName) { h.resource.inbox.Look(key) }
+// Enqueue queues an object for a reconcile.
+func (h daemonHost) Enqueue(key cache.ObjectName) { h.resource.inbox.Enqueue(key) }
 
 // Held reports whether this process may write.
 func (h daemonHost) Held(ctx context.Context) bool { return h.resource.Held(ctx) }

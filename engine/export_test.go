@@ -18,7 +18,7 @@ import (
 // over when nothing waits.
 func Waiting(e *Engine) (n int) {
 	for r := range e.resources.All {
-		n += r.inbox.Awaited()
+		n += r.inbox.CountAwaited()
 	}
 	return n
 }

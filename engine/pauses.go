@@ -178,7 +178,7 @@ func (p *pauses) namespaceSeen(ev watch.Event) {
 func (p *pauses) look(namespace string) {
 	for r := range p.engine.resources.All {
 		r.daemons.PauseAll() // workers may be busy for long
-		r.inbox.LookAll(namespace)
+		r.inbox.EnqueueAll(namespace)
 	}
 }
 

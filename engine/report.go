@@ -82,7 +82,7 @@ func (e *Engine) standsBy() bool {
 func (e *Engine) stats() (out []ops.ResourceStats) {
 	for r := range e.resources.All {
 		s := r.report().Stats()
-		s.Parked, s.Broken = r.inbox.Held()
+		s.Parked, s.Broken = r.inbox.CountHeld()
 		s.Health, s.Daemons, s.States = r.inbox.CountHealth(), r.daemons.Counts(), r.controller.Machines.Stats()
 		out = append(out, s)
 	}

@@ -74,7 +74,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	})
 	r.family = children.New(children.Settings{
 		Operator: e.op, Resource: spec, Handlers: rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog, Renewer: e.others.Renewer,
-		Box: r.inbox, Register: e.register, Limits: e.limits.of(spec), Ending: &e.ending, Own: r.own, Sources: e.sources, Host: r,
+		Inbox: r.inbox, Register: e.register, Limits: e.limits.of(spec), Ending: &e.ending, Own: r.own, Sources: e.sources, Host: r,
 	})
 	r.indexes = e.indexes.Readers(r.inbox)
 	r.related = related.New(related.Settings{
@@ -254,7 +254,7 @@ func (r *resource) IsKey(namespace, name string) bool {
 func (r *resource) Refused(key cache.ObjectName, handler string, err error) {
 	missing := err != nil && apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	again := missing || source.Unanswered(err)
-	if r.inbox.Refused(key, handler, again) && !again && r.engine.access.Lacks() {
+	if r.inbox.SetRejected(key, handler, again) && !again && r.engine.access.Lacks() {
 		r.engine.access.Retry()
 	}
 	if missing && handler == reconcile.Itself {

@@ -126,7 +126,7 @@ func (r *resource) why(ctx context.Context, key cache.ObjectName) (*why.Answer, 
 	}
 	answer, withdraw := r.controller.Observer.Questions.Ask(key)
 	defer withdraw()
-	if !r.inbox.Ask(key) {
+	if !r.inbox.EnqueueFirst(key) {
 		return nil, unanswered(http.StatusServiceUnavailable, "asking about %s: this process does not lead", key)
 	}
 	wait := time.NewTimer(answerWait)

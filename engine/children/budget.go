@@ -42,7 +42,7 @@ type Budget struct {
 type Who struct{ Resource, Namespace, Name string }
 
 // Waker queues the key of an object; see [inbox.Inbox].
-type Waker interface{ Look(key inbox.Key) }
+type Waker interface{ Enqueue(key inbox.Key) }
 
 type waiter struct {
 	who   Who
@@ -51,7 +51,7 @@ type waiter struct {
 }
 
 // wake queues the key of the waiter.
-func (w waiter) wake() { w.inbox.Look(inbox.Key{Namespace: w.who.Namespace, Name: w.who.Name}) }
+func (w waiter) wake() { w.inbox.Enqueue(inbox.Key{Namespace: w.who.Namespace, Name: w.who.Name}) }
 
 // Share is the part of a budget that one reconcile has.
 type Share struct {

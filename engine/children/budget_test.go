@@ -28,7 +28,7 @@ func (d *desk) take(namespace, name string, bytes int) *Share {
 	return d.Take(Who{"foos", namespace, name}, bytes, d)
 }
 
-func (d *desk) Look(key inbox.Key) { d.woken = append(d.woken, key.Name) }
+func (d *desk) Enqueue(key inbox.Key) { d.woken = append(d.woken, key.Name) }
 
 func TestNamespacesTakeTurns(t *testing.T) {
 	d := newDesk()

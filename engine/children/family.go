@@ -50,7 +50,7 @@ type Settings struct {
 	Events   *events.Recorder
 	Catalog  *discovery.Catalog
 	Renewer  *apply.Renewer
-	Box      Inbox
+	Inbox    Inbox
 	Register *prune.Register
 	// Limits bound the deletions that begin.
 	Limits *limits.Deletions
@@ -103,7 +103,7 @@ func New(s Settings) *Family {
 	}
 	f.sweeper = prune.NewSweeper(s.Resource, s.Handlers)
 	f.Retired = prune.NewRetired(prune.RetiredSettings{
-		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, Sources: s.Sources, Granted: s.Box, Family: f,
+		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, Sources: s.Sources, Granted: s.Inbox, Family: f,
 	})
 	f.kinds.retired = f.Retired
 	return f
@@ -123,7 +123,7 @@ func (k *kindHandler) OnEvent(ev watch.Event) {
 }
 
 // Grant implements [source.Handler].
-func (k *kindHandler) Grant() { k.family.settings.Box.Grant() }
+func (k *kindHandler) Grant() { k.family.settings.Inbox.Grant() }
 
 // Kinds returns the sources of the kinds that the resource owns.
 func (f *Family) Kinds() []*source.Source { return f.kinds.feeds }
@@ -151,14 +151,14 @@ func (f *Family) epoch(owner inbox.Key) uint64 {
 // OnEvent handles an event of an object that may be a child: its owner gets the event. The event is idle if no handler
 // looks at the changed fields. If the object has changed owners, both owners get it.
 func (f *Family) OnEvent(kind *source.Source, ev watch.Event) {
-	defer f.settings.Box.Wake(ev.UID)
+	defer f.settings.Inbox.Wake(ev.UID)
 	owner, before := f.ownerKey(kind, ev.Object), f.ownerKey(kind, ev.Old)
 	kind.Found(ev.Key)
 	if owner != nil {
-		f.settings.Box.OnChildEvent(*owner, ev, f.looks.idle(ev) && f.lives(*owner))
+		f.settings.Inbox.OnChildEvent(*owner, ev, f.looks.idle(ev) && f.lives(*owner))
 	}
 	if before != nil && (owner == nil || *owner != *before) {
-		f.settings.Box.OnChildEvent(*before, ev, false)
+		f.settings.Inbox.OnChildEvent(*before, ev, false)
 	}
 }
 
@@ -199,7 +199,7 @@ func (f *Family) labels(key inbox.Key, name ownership.Place, label string) bool 
 		return true
 	}
 	owner, found := f.settings.Own.Get(key)
-	return found && string(owner.GetUID()) == label || f.settings.Box.IsDeleting(key, types.UID(label))
+	return found && string(owner.GetUID()) == label || f.settings.Inbox.IsDeleting(key, types.UID(label))
 }
 
 // Look returns the delay until the next attempt to read children that could not be read.

@@ -100,7 +100,7 @@ func (j *journal) writeTo(f *source.Source, o *unstructured.Unstructured) inbox.
 
 // echoes announces a write to a child, so that its event does not count as a change by others.
 func (j *journal) echoes(f *source.Source, o *unstructured.Unstructured) {
-	j.family.settings.Box.Echo(j.in.Key, j.writeTo(f, o), inbox.EchoOf(o))
+	j.family.settings.Inbox.Echo(j.in.Key, j.writeTo(f, o), inbox.EchoOf(o))
 }
 
 // noteGone records a deletion.

@@ -198,7 +198,7 @@ func (a *arrival) returnShare() {
 
 // awaitMemory waits for memory. The budget queues the key when there is enough.
 func awaitMemory(ctx context.Context, s *Controller, a arrival, t *Batch, w Why) (queue.Next, error) {
-	t.Short()
+	t.WaitForMemory()
 	s.idle(ctx, a, w)
 	return a.due, errShort
 }

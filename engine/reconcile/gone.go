@@ -49,19 +49,19 @@ func (s *Controller) reconcileGone(ctx context.Context, key cache.ObjectName, t 
 			continue
 		}
 		if wait := s.confirmDeletion(ctx, key, d); wait > 0 {
-			t.Left = append(t.Left, d)
+			t.Unfinalized = append(t.Unfinalized, d)
 			next = next.Sooner(wait, queue.Due)
 			continue
 		}
 		if wait := s.holdGone(key, d, time.Now()); wait > 0 {
-			t.Left = append(t.Left, d)
+			t.Unfinalized = append(t.Unfinalized, d)
 			next = next.Sooner(wait, queue.Due)
 			continue
 		}
 		s.Daemons.Gone(key, d.Object.GetUID())
 		due, err := s.runGone(ctx, key, d, changesOf(d, t.Child))
 		if err != nil {
-			t.Left = append(t.Left, t.Gone[i:]...)
+			t.Unfinalized = append(t.Unfinalized, t.Gone[i:]...)
 			return next, err
 		}
 		if t.Memory != nil && t.Memory.UID == d.Memory.UID { // if a selector selects it again, it is a new object
@@ -71,7 +71,7 @@ func (s *Controller) reconcileGone(ctx context.Context, key cache.ObjectName, t 
 			t.Replaced()
 		}
 		if !d.Memory.Finalized && due.After > 0 {
-			t.Left = append(t.Left, d)
+			t.Unfinalized = append(t.Unfinalized, d)
 			next = next.Sooner(due.After, queue.Due)
 		}
 	}
@@ -90,7 +90,7 @@ func keepGone(t *Batch) {
 	for _, d := range t.Gone {
 		inherit(d, t)
 	}
-	t.Left = t.Gone
+	t.Unfinalized = t.Gone
 }
 
 // forgetGone drops the state of a key that has no object. It reports whether the object is gone for certain.
@@ -103,12 +103,12 @@ func (s *Controller) forgetGone(key cache.ObjectName, t *Batch, memory *ObjectSt
 	if t.Forget() {
 		s.Family.Forget(key)
 	}
-	if len(t.Left) == 0 { // an object behind an unproven tombstone may come back
+	if len(t.Unfinalized) == 0 { // an object behind an unproven tombstone may come back
 		s.Limits.TakeBack(s.ownerOf(key))
 		s.Relations.Forget(key)
 		s.Indexes.Forget(key)
 	}
-	return !slices.ContainsFunc(t.Left, func(d *Tombstone) bool { return d.Unseen })
+	return !slices.ContainsFunc(t.Unfinalized, func(d *Tombstone) bool { return d.Unseen })
 }
 
 // hasDeletion reports whether the batch has the deletion of the remembered object.

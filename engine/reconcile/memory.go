@@ -250,12 +250,12 @@ func (m *StoredState) Gone() {
 
 // CaughtUp reports whether caches show this operator's last writes to the object, its children and other objects.
 func (m *ObjectState) CaughtUp(ctx context.Context, read inbox.Read) bool {
-	return m.Writes.Shown() || m.Writes.Recall(ctx, read)
+	return m.Writes.Shown() || m.Writes.FindLost(ctx, read)
 }
 
 // expecting adds writes to wait for: writes of other objects' reconciles, and own writes of earlier reconciles.
 func (m ObjectState) expecting(writes, own []inbox.Write) ObjectState {
-	m.Writes.Resume(own)
+	m.Writes.AddAll(own)
 	if len(writes) == 0 {
 		return m
 	}

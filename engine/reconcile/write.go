@@ -20,7 +20,7 @@ import (
 // returns no error.
 func (p *run) write(ctx context.Context, st State, v change) (State, change, error) {
 	if p.Rules.Echoes {
-		p.Inbox.Writing(p.Key)
+		p.Inbox.BeginWrite(p.Key)
 	}
 	var err error
 	if st, v, err = p.writeFrom(ctx, st, p.family.Base(), v); err != nil && patch.Refused(err) && !st.Patch.Empty() {

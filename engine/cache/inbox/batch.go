@@ -28,15 +28,15 @@ type Batch[M any] struct {
 	Expected []Write
 	// Awaited are writes by earlier reconciles over the object; the caches must show them first.
 	Awaited []Write
-	// Gone has the deleted objects of the key, the oldest first. Left has the ones that are not finalized yet. The
+	// Gone has the deleted objects of the key, the oldest first. Unfinalized has the ones that are not finalized yet. The
 	// reconcile does not change Gone: events of children find their owners in it.
-	Gone, Left []*Tombstone[M]
+	Gone, Unfinalized []*Tombstone[M]
 
-	box *Inbox[M]
-	key Key
+	inbox *Inbox[M]
+	key   Key
 	// waits is true if the key was put aside before, and may still be.
 	waits bool
-	// stored: Left is stored already.
+	// stored: Unfinalized is stored already.
 	stored, handled bool
 }
 
@@ -46,7 +46,7 @@ func (b *Inbox[M]) Take(key Key) *Batch[M] {
 	defer b.mu.Unlock()
 	s := b.stateLocked(key)
 	s.gather()
-	t := &Batch[M]{Changes: s.Changes, UID: s.uid, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), box: b, key: key, waits: !s.aside.IsZero()}
+	t := &Batch[M]{Changes: s.Changes, UID: s.uid, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), inbox: b, key: key, waits: !s.aside.IsZero()}
 	t.Fresh, t.Child = s.fresh, s.Child || len(s.changed) > 0
 	if s.left != nil {
 		t.Awaited, s.left = s.left.awaits, nil
@@ -73,17 +73,17 @@ func together[M any](all []*Tombstone[M]) (out []*Tombstone[M]) {
 
 // Replaced records that another object has the key than in the last reconcile: no reconcile has judged it yet.
 func (t *Batch[M]) Replaced() {
-	defer t.box.lines.flush()
-	t.box.mu.Lock()
-	defer t.box.mu.Unlock()
-	t.box.setHealthLocked(t.key, t.box.stateLocked(t.key), ops.ObjectHealth{})
+	defer t.inbox.lines.flush()
+	t.inbox.mu.Lock()
+	defer t.inbox.mu.Unlock()
+	t.inbox.setHealthLocked(t.key, t.inbox.stateLocked(t.key), ops.ObjectHealth{})
 }
 
 // Forget drops the state of a key that has no object. If something came during the reconcile, the state stays. Another
 // object has the key then, and the next reconcile must see that it is new. Forget reports whether the state was dropped.
 func (t *Batch[M]) Forget() (all bool) {
 	t.handled, t.Memory = true, nil
-	b := t.box
+	b := t.inbox
 	defer b.lines.flush()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,15 +104,15 @@ func (t *Batch[M]) Forget() (all bool) {
 func (t *Batch[M]) storeLocked(s *state[M]) {
 	s.memory = t.Memory
 	if !t.stored {
-		s.gone, t.stored = append(t.Left, s.gone...), true
+		s.gone, t.stored = append(t.Unfinalized, s.gone...), true
 	}
 }
 
 // Failed counts a reconcile that ended with an error. It returns how many reconciles in a row failed before it.
 func (t *Batch[M]) Failed(err error) (before int) {
-	t.box.mu.Lock()
-	defer t.box.mu.Unlock()
-	s := t.box.stateLocked(t.key)
+	t.inbox.mu.Lock()
+	defer t.inbox.mu.Unlock()
+	s := t.inbox.stateLocked(t.key)
 	if s.unfinished.count == 0 {
 		s.unfinished.since = time.Now()
 	}
@@ -127,13 +127,13 @@ func (t *Batch[M]) Handled() { t.handled = true }
 // Close stores the memory and the tombstones that are left. It returns the changes to the inbox for the next reconcile,
 // unless they were handled.
 func (t *Batch[M]) Close() {
-	t.box.mu.Lock()
-	defer t.box.mu.Unlock()
+	t.inbox.mu.Lock()
+	defer t.inbox.mu.Unlock()
 	if t.stored && t.Memory == nil {
 		t.closeForgotten()
 		return
 	}
-	s := t.box.stateLocked(t.key)
+	s := t.inbox.stateLocked(t.key)
 	t.storeLocked(s)
 	t.endLocked(s)
 	defer s.rest()
@@ -155,7 +155,7 @@ func (t *Batch[M]) Close() {
 
 // closeForgotten ends the turn of a key whose state was dropped, if the key has a new state meanwhile. The lock is held.
 func (t *Batch[M]) closeForgotten() {
-	if s, known := t.box.knownLocked(t.key); known {
+	if s, known := t.inbox.knownLocked(t.key); known {
 		t.endLocked(s)
 		s.rest()
 	}
@@ -164,16 +164,16 @@ func (t *Batch[M]) closeForgotten() {
 // endLocked ends the turn. It queues the key for events during the turn that are not echoes of the reconcile's own
 // writes. The lock is held.
 func (t *Batch[M]) endLocked(s *state[M]) {
-	t.box.writtenLocked(t.key, s)
-	if s.turn = nil; len(s.changed) > 0 && t.box.queue != nil {
-		t.box.queue.Add(t.key, queue.Fresh)
+	t.inbox.writtenLocked(t.key, s)
+	if s.turn = nil; len(s.changed) > 0 && t.inbox.queue != nil {
+		t.inbox.queue.Add(t.key, queue.Fresh)
 	}
 }
 
 // Park puts the key aside until an event of an object that it waits for. It returns false if the cache has caught up
 // meanwhile.
 func (t *Batch[M]) Park(w *Writes) bool {
-	b := t.box
+	b := t.inbox
 	defer b.lines.flush()
 	b.mu.Lock()
 	s := b.stateLocked(t.key)
@@ -198,15 +198,15 @@ func (t *Batch[M]) Unpark() {
 	if !t.waits {
 		return
 	}
-	defer t.box.lines.flush()
-	t.box.mu.Lock()
-	defer t.box.mu.Unlock()
-	t.unparkLocked(t.box.stateLocked(t.key))
+	defer t.inbox.lines.flush()
+	t.inbox.mu.Lock()
+	defer t.inbox.mu.Unlock()
+	t.unparkLocked(t.inbox.stateLocked(t.key))
 }
 
 func (t *Batch[M]) unparkLocked(s *state[M]) {
 	for _, uid := range s.waits {
-		b := t.box
+		b := t.inbox
 		if left := slices.DeleteFunc(b.waiting[uid], func(k Key) bool { return k == t.key }); len(left) > 0 {
 			b.waiting[uid] = left
 		} else {
@@ -214,16 +214,16 @@ func (t *Batch[M]) unparkLocked(s *state[M]) {
 		}
 	}
 	s.waits = nil
-	t.box.backLocked(t.key, s)
+	t.inbox.backLocked(t.key, s)
 }
 
-// Short puts the key aside, because other reconciles hold the memory that its reconcile needs. The key is not parked: it
+// WaitForMemory puts the key aside, because other reconciles hold the memory that its reconcile needs. The key is not parked: it
 // is queued when there is enough.
-func (t *Batch[M]) Short() {
-	defer t.box.lines.flush()
-	t.box.mu.Lock()
-	defer t.box.mu.Unlock()
-	t.box.asideLocked(t.key, t.box.stateLocked(t.key), memoryShort)
+func (t *Batch[M]) WaitForMemory() {
+	defer t.inbox.lines.flush()
+	t.inbox.mu.Lock()
+	defer t.inbox.mu.Unlock()
+	t.inbox.asideLocked(t.key, t.inbox.stateLocked(t.key), memoryShort)
 }
 
 // Wake queues the keys that wait for an object. Keys that have to wait longer park again.

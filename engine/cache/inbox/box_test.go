@@ -98,9 +98,9 @@ func TestWhatIsTakenIsThereOnce(t *testing.T) {
 			p.OnChildEvent(p.key, p.event(watch.Added, "c", "5"), false)
 		}, nil, nil, nil},
 		"a right that is given": {func(p *post) {
-			p.Refused(p.key, "deploy", true)
-			p.Refused(p.key, "store", true)
-			p.Refused(p.key, "store", false)
+			p.SetRejected(p.key, "deploy", true)
+			p.SetRejected(p.key, "store", true)
+			p.SetRejected(p.key, "store", false)
 			p.Grant()
 		}, []string{"granted deploy"}, nil, []string{"granted deploy"}},
 		"an object that goes": {func(p *post) {
@@ -139,7 +139,7 @@ func TestWhatIsLeftIsThereAgain(t *testing.T) {
 	if !p.IsDeleting(p.key, "one") {
 		t.Error("what a pass has in hand is not there")
 	}
-	turn.Memory, turn.Left = &remembered{"one"}, turn.Gone
+	turn.Memory, turn.Unfinalized = &remembered{"one"}, turn.Gone
 	p.OnEvent(p.event(watch.Deleted, "two", "3"))
 	turn.Close()
 	if !p.IsDeleting(p.key, "one") {
@@ -295,7 +295,7 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 				t.Errorf("there is room: %t, want %t", room, tt.room)
 			}
 			p.CountHealth()
-			p.Held()
+			p.CountHeld()
 			p.IsDeleting(p.key, "u")
 			if turn := p.Take(p.key); !turn.Fresh || turn.Memory == nil {
 				t.Errorf("it is new: %t, and remembered: %t", turn.Fresh, turn.Memory != nil)

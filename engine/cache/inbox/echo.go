@@ -51,9 +51,9 @@ func (l *left) shown(uid types.UID, version string) {
 // lateMost is how many events of an object are put off while it is written. If there are more, others write, too.
 const lateMost = 4
 
-// Writing records that a reconcile is about to write its object. Until its turn ends, a change of the object does not
+// BeginWrite records that a reconcile is about to write its object. Until its turn ends, a change of the object does not
 // queue the key. The change may be the echo of the write, which comes before or after the answer.
-func (b *Inbox[M]) Writing(key Key) {
+func (b *Inbox[M]) BeginWrite(key Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.stateLocked(key); !s.came { // otherwise the key is queued already
@@ -65,7 +65,7 @@ func (b *Inbox[M]) Writing(key Key) {
 // the next reconcile would look at the cache, and found nothing to do. The events of these writes, which are echoes,
 // start no reconcile. The next reconcile waits for the writes that no event shows before.
 func (t *Batch[M]) LeaveIdle(uid types.UID, echoes []Echo, writes *Writes) {
-	b := t.box
+	b := t.inbox
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.stateLocked(t.key); s.phase == writing && len(s.late) <= lateMost {

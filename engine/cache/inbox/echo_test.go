@@ -103,13 +103,13 @@ func TestEchoes(t *testing.T) {
 		"a child changes": {during: echo, after: func(p *post) {
 			p.OnChildEvent(p.key, p.event(watch.Updated, "c", "5"), false)
 		}, queued: true, taken: []string{"child"}},
-		"somebody has the key looked at": {during: echo, after: func(p *post) { p.Look(p.key) }, queued: true},
+		"somebody has the key looked at": {during: echo, after: func(p *post) { p.Enqueue(p.key) }, queued: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t)
 			key, turn := p.begun()
-			for _, step := range []func(*post){tt.before, func(p *post) { p.Writing(p.key) }, tt.during} {
+			for _, step := range []func(*post){tt.before, func(p *post) { p.BeginWrite(p.key) }, tt.during} {
 				if step != nil {
 					step(p)
 				}
@@ -145,7 +145,7 @@ func TestEchoes(t *testing.T) {
 func TestTheEchoesOfTwoWritesComeAroundTheEndOfAPass(t *testing.T) {
 	p := newPost(t)
 	key, turn := p.begun()
-	p.Writing(p.key)
+	p.BeginWrite(p.key)
 	p.OnEvent(p.event(watch.Updated, "u", "2"))
 	turn.LeaveIdle("u", []Echo{{"2", p.object("u", "2").Digest()}, {"3", p.object("u", "3").Digest()}}, &Writes{})
 	p.OnEvent(p.event(watch.Updated, "u", "3"))
@@ -178,7 +178,7 @@ func TestAwaitedWritesAreThereAgain(t *testing.T) {
 			turn := p.Take(p.key)
 			turn.Memory = &remembered{"u"}
 			p.wrote("c", "5")
-			p.Writing(p.key)
+			p.BeginWrite(p.key)
 			turn.LeaveIdle("u", []Echo{{"2", p.object("u", "2").Digest()}}, &Writes{all: []Write{own, child}})
 			turn.Handled()
 			turn.Close()
@@ -260,7 +260,7 @@ func (p *post) writesTwice(during ...string) {
 	key, _ := p.in.Get()
 	turn := p.Take(key)
 	turn.Memory = &remembered{"u"}
-	p.Writing(key)
+	p.BeginWrite(key)
 	p.come(during...)
 	turn.LeaveIdle("u", []Echo{{"2", p.object("u", "2").Digest()}, {"3", p.object("u", "3").Digest()}}, &Writes{})
 	turn.Handled()

@@ -74,8 +74,8 @@ func (b *Inbox[M]) Suspend(key Key, until time.Time) (again bool) {
 	return again
 }
 
-// Held counts the keys that wait for the cache, and the objects that are held back because they loop.
-func (b *Inbox[M]) Held() (parked, suspended int) {
+// CountHeld counts the keys that wait for the cache, and the objects that are held back because they loop.
+func (b *Inbox[M]) CountHeld() (parked, suspended int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.keys {
@@ -223,8 +223,8 @@ func (b *Inbox[M]) Failing() map[Key]ops.UnreadyObject {
 	return out
 }
 
-// Awaited returns how many objects parked keys wait for.
-func (b *Inbox[M]) Awaited() int {
+// CountAwaited returns how many objects parked keys wait for.
+func (b *Inbox[M]) CountAwaited() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting)

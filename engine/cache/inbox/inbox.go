@@ -238,8 +238,8 @@ func (b *Inbox[M]) OnIndexEvent(owner Key, v breaker.Version) {
 	}
 }
 
-// Look queues a key.
-func (b *Inbox[M]) Look(key Key) {
+// Enqueue queues a key.
+func (b *Inbox[M]) Enqueue(key Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue != nil {
@@ -260,8 +260,8 @@ func (b *Inbox[M]) Retry(key Key, handler string) {
 	b.queue.Add(key, queue.Fresh)
 }
 
-// LookAll queues the keys of a namespace; if it is empty, all known keys.
-func (b *Inbox[M]) LookAll(namespace string) {
+// EnqueueAll queues the keys of a namespace; if it is empty, all known keys.
+func (b *Inbox[M]) EnqueueAll(namespace string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue == nil {
@@ -284,9 +284,9 @@ func (b *Inbox[M]) Expect(w Write) {
 	}
 }
 
-// Refused records whether a handler's request was rejected for lack of a right, or found no server. It returns whether
+// SetRejected records whether a handler's request was rejected for lack of a right, or found no server. It returns whether
 // that was so before.
-func (b *Inbox[M]) Refused(key Key, who string, refused bool) (before bool) {
+func (b *Inbox[M]) SetRejected(key Key, who string, refused bool) (before bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.refused.note(key, who, refused)

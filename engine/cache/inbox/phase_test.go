@@ -46,7 +46,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 					case e == onTake:
 						turn = b.Take(key)
 					case e == onWrite:
-						b.Writing(key)
+						b.BeginWrite(key)
 					case e == onEnd && turn != nil:
 						turn.Handled()
 						turn.Close()

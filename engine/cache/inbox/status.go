@@ -50,7 +50,7 @@ func (b *Inbox[M]) Status(key Key) (p Status, known bool) {
 func (b *Inbox[M]) Peek(key Key) *Batch[M] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t, s := &Batch[M]{box: b, key: key}, b.keys[key]
+	t, s := &Batch[M]{inbox: b, key: key}, b.keys[key]
 	if s == nil {
 		return t
 	}
@@ -69,8 +69,8 @@ func (b *Inbox[M]) Peek(key Key) *Batch[M] {
 	return t
 }
 
-// Ask queues a key before all others, because somebody asks about its object. It reports whether the process leads.
-func (b *Inbox[M]) Ask(key Key) (leads bool) {
+// EnqueueFirst queues a key before all others, because somebody asks about its object. It reports whether the process leads.
+func (b *Inbox[M]) EnqueueFirst(key Key) (leads bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue == nil {

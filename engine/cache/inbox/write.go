@@ -151,8 +151,8 @@ func (w *Writes) Expect(uid types.UID, writes []Write) {
 // Clone returns a copy.
 func (w *Writes) Clone() Writes { return Writes{slices.Clone(w.all), w.parked} }
 
-// Resume adds writes that earlier reconciles waited for.
-func (w *Writes) Resume(writes []Write) { w.all = append(w.all, writes...) }
+// AddAll adds writes that earlier reconciles waited for.
+func (w *Writes) AddAll(writes []Write) { w.all = append(w.all, writes...) }
 
 // take returns the writes, and forgets them.
 func (w *Writes) take() []Write {
@@ -198,10 +198,10 @@ func (w *Writes) Tidy() {
 	w.all = left
 }
 
-// Recall asks the server about the awaited writes of a key that has been parked for long, because they may never be
+// FindLost asks the server about the awaited writes of a key that has been parked for long, because they may never be
 // shown. It gives up writes that the server does not know: it was restored from a backup, and its versions have gone
 // back. It reports whether the key need not wait any longer.
-func (w *Writes) Recall(ctx context.Context, read Read) bool {
+func (w *Writes) FindLost(ctx context.Context, read Read) bool {
 	if w.parked.IsZero() || time.Since(w.parked) < Patience {
 		return false
 	}

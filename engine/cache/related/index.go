@@ -25,8 +25,8 @@ import (
 type Inbox interface {
 	// OnRelatedEvent handles an event of an object that an owner has selected by the relation of this number.
 	OnRelatedEvent(owner cache.ObjectName, relation int, ev watch.Event)
-	// Look queues an owner.
-	Look(owner cache.ObjectName)
+	// Enqueue queues an owner.
+	Enqueue(owner cache.ObjectName)
 	// Wake queues the owners that wait for an event of the object with this UID.
 	Wake(uid types.UID)
 	// Grant is called when the reason why related objects could not be read is gone.
@@ -112,7 +112,7 @@ func (one *relation) Grant() { one.inbox.Grant() }
 func (x *Index) Listed(gvr schema.GroupVersionResource) {
 	for _, one := range x.relations {
 		if one.source.Serves(gvr) {
-			one.asked.readers.EachMissed(func(who *reader) { x.settings.Inbox.Look(who.owner) })
+			one.asked.readers.EachMissed(func(who *reader) { x.settings.Inbox.Enqueue(who.owner) })
 		}
 	}
 }

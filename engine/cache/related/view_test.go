@@ -121,7 +121,7 @@ func (s *stage) OnRelatedEvent(_ cache.ObjectName, relation int, ev watch.Event)
 	s.changes.Changes = append(s.changes.Changes, change)
 }
 
-func (s *stage) Look(cache.ObjectName) { s.looked++ }
+func (s *stage) Enqueue(cache.ObjectName) { s.looked++ }
 
 func (s *stage) Wake(types.UID) {}
 

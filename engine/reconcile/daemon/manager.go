@@ -69,8 +69,8 @@ type Host interface {
 	Shown(*unstructured.Unstructured) *unstructured.Unstructured
 	// View returns a digest of a daemon's view of an object.
 	View(*dsl.Handler, *unstructured.Unstructured) string
-	// Look queues a key for a reconcile.
-	Look(cache.ObjectName)
+	// Enqueue queues a key for a reconcile.
+	Enqueue(cache.ObjectName)
 	// Equip adds children, indexes, Events and a client to the request of a run. They work until the span is over.
 	Equip(Run, *dsl.DaemonRequest)
 	// Send sends a daemon's changes of its object.

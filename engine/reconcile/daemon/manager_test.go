@@ -74,7 +74,7 @@ func (d *desk) View(_ *dsl.Handler, o *unstructured.Unstructured) string {
 }
 
 func (d *desk) Shown(o *unstructured.Unstructured) *unstructured.Unstructured { return o }
-func (d *desk) Look(cache.ObjectName)                                         { d.looked++ }
+func (d *desk) Enqueue(cache.ObjectName)                                      { d.looked++ }
 func (d *desk) Equip(Run, *dsl.DaemonRequest)                                 {}
 func (d *desk) Send(context.Context, Write) (Sent, error)                     { return d.sends(), nil }
 func (d *desk) Held(context.Context) bool                                     { return true }

@@ -76,7 +76,7 @@ func (s *slot) overstay(within time.Duration) {
 		"reason", string(why), "stopWithin", within.String())
 	s.manager.settings.Events.Warn(s.object.Newest(), s.handler.ID, "DaemonStillRuns",
 		fmt.Sprintf("Daemon %s was asked to stop %s ago (%s) and still runs; nothing waits for it any more", s.handler.ID, within, why))
-	s.manager.settings.Host.Look(s.key)
+	s.manager.settings.Host.Enqueue(s.key)
 }
 
 // first returns the record of a daemon that has not failed.
@@ -219,5 +219,5 @@ func (s *slot) end() {
 	case why != "":
 		s.runner.log().V(1).Info("daemon stopped", "reason", string(why))
 	}
-	m.settings.Host.Look(s.key)
+	m.settings.Host.Enqueue(s.key)
 }
