@@ -65,7 +65,7 @@ func (s *Session) needs(owner ownership.Owner, o *unstructured.Unstructured) boo
 	inventory := owner.Inventory
 	all := s.family.settings.Handlers
 	at := collision.HandlerOf(all, collision.Renamed(all, s.family.names.keys.Maker(o)))
-	if s.in.Deleting && (at >= 0 && collision.Lasts(all[at]) || s.family.madeForDeletion(inventory, ownership.PlaceOf(o))) {
+	if s.in.Deleting && (at >= 0 && collision.IsForDeletionsOnly(all[at]) || s.family.madeForDeletion(inventory, ownership.PlaceOf(o))) {
 		return false
 	}
 	return owner.Needs(spec, o.GetNamespace())

@@ -161,7 +161,7 @@ func (c *Reader) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bo
 		return false, nil, err
 	}
 	if c.attempt.Handler != "" && !c.session.in.Deleting {
-		c.session.Claims.Reach(w.id, w.maker)
+		c.session.Claims.BeginApply(w.id, w.maker)
 	}
 	live := c.session.lister.get(w.feed, w.id)
 	if live == nil && (w.feed == nil || w.feed.Informer(w.key.Namespace) == nil) {

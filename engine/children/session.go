@@ -76,8 +76,8 @@ type Others interface {
 	// Undecided returns a handler, other than but, that may want a child of a kind and has not decided yet; empty if all
 	// have decided. But may be empty. Only one goroutine calls it at a time.
 	Undecided(but string, kind schema.GroupKind) (handler string)
-	// Turns returns the state of each handler that had something to do before.
-	Turns() []collision.Turn
+	// States returns the state of each handler that had something to do before.
+	States() []collision.HandlerState
 }
 
 // Session reads and writes the children of one owner in one reconcile. Handlers may use goroutines, so its methods may

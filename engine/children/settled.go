@@ -81,7 +81,7 @@ func (c *children) Settled(spec dsl.ChildSpec, inputs uint64) (dsl.SettledChild,
 		return dsl.SettledChild{}, false
 	}
 	s.family.sweeper.Note(spec.Handler)
-	s.Claims.Reach(which, s.Claims.Maker(c.attempt.Handler, spec.Handler))
+	s.Claims.BeginApply(which, s.Claims.Maker(c.attempt.Handler, spec.Handler))
 	out := settledChild(now)
 	out.Size = one.size
 	return out, true

@@ -20,7 +20,7 @@ func (r *ownerInventory) outdated(inventory *ownership.Inventory) (out []ownersh
 	if r.family.kinds.settled("") != nil {
 		return nil
 	}
-	owner, parted := r.owner(), !r.in.Deleting && slices.ContainsFunc(r.family.settings.Handlers, collision.Lasts)
+	owner, parted := r.owner(), !r.in.Deleting && slices.ContainsFunc(r.family.settings.Handlers, collision.IsForDeletionsOnly)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var seen []ownership.Place
@@ -57,7 +57,7 @@ func (f *Family) madeForDeletion(inventory *ownership.Inventory, place ownership
 	title, _ := inventory.Title(place)
 	spec, _ := ownership.ParseTitle(title)
 	at := collision.HandlerOf(f.settings.Handlers, collision.Renamed(f.settings.Handlers, spec.Handler))
-	return at >= 0 && collision.Lasts(f.settings.Handlers[at])
+	return at >= 0 && collision.IsForDeletionsOnly(f.settings.Handlers[at])
 }
 
 // copied reports whether the owner has no inventory of its own, but a copy of another object's inventory. If a write of

@@ -20,7 +20,7 @@ type answers map[string]string
 
 func (a answers) Undecided(but string, _ schema.GroupKind) string { return a[but] }
 
-func (answers) Turns() []collision.Turn { return nil }
+func (answers) States() []collision.HandlerState { return nil }
 
 // TestChildrenStayUntilAHandlerDecides holds which children stay for now, which handlers run again for them, and what is logged.
 func TestChildrenStayUntilAHandlerDecides(t *testing.T) {

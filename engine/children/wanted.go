@@ -113,7 +113,7 @@ func (w *wanted) ready(ctx context.Context) (*unstructured.Unstructured, error) 
 		}
 		s.family.sweeper.Note(w.spec.Handler)
 	}
-	s.Claims.Reach(w.id, w.maker)
+	s.Claims.BeginApply(w.id, w.maker)
 	live, err := w.present(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
@@ -227,9 +227,9 @@ func (w *wanted) Contest(live *unstructured.Unstructured) error {
 	if a.Handler == "" {
 		return nil
 	}
-	a.Turns = w.reader.others.Turns()
+	a.Others = w.reader.others.States()
 	holder, asked := s.Claims.Contest(w.id, w.maker, a, collision.Renamed(s.family.settings.Handlers, w.applier.Owner.Keys.Maker(live)))
-	return collision.Refusal(holder, asked, dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name}, w.place().People())
+	return collision.ErrorOf(holder, asked, dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name}, w.place().People())
 }
 
 // Wrote implements [apply.Observer]. It records a write that another one follows.

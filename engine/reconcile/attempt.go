@@ -86,7 +86,7 @@ func (p *run) mayRun(st State, j *Attempt) (State, bool) {
 
 // call runs the code of an attempt's handler with a request, in the span in which the request may write.
 func (p *run) call(ctx context.Context, st State, j *Attempt, request *dsl.Request, span *transport.Span) (State, error) {
-	p.family.Claims.Run(j.Reader.ID, j.Record.Past())
+	p.family.Claims.Begin(j.Reader.ID, j.Record.Past())
 	j.Saw = st.Look.Digest(j.Reader.View)
 	start := time.Now()
 	j.Record = j.Record.Start(j.Reader.Handler, start)
@@ -134,7 +134,7 @@ func (p *run) outcome(ctx context.Context, st State, j *Attempt, request *dsl.Re
 			return p.fault(ctx, st, j, rejected)
 		}
 	}
-	p.family.Claims.Ran(j.Reader.ID, err == nil)
+	p.family.Claims.Finish(j.Reader.ID, err == nil)
 	st = p.record(st, j, err, took)
 	p.close(st, j)
 	return st, nil

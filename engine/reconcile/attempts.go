@@ -112,13 +112,13 @@ func (js Attempts) askedBy(handlers []*dsl.Handler) bool {
 	return len(asking) == 1 && len(handlers) == 1 && asking[0].Reader.Handler == handlers[0]
 }
 
-// Turns returns how the attempts other than one have ended.
-func (js Attempts) Turns(before *Attempt) []collision.Turn {
-	out := make([]collision.Turn, 0, len(js))
+// States returns how the attempts other than one have ended.
+func (js Attempts) States(before *Attempt) []collision.HandlerState {
+	out := make([]collision.HandlerState, 0, len(js))
 	for _, j := range js {
 		if j != before {
-			out = append(out, collision.Turn{
-				Handler: j.Reader.ID, Step: j.Entry.Try.Past(), Ran: j.Ran, Through: j.Through(), Waits: j.Record.Waiting,
+			out = append(out, collision.HandlerState{
+				Handler: j.Reader.ID, Step: j.Entry.Try.Past(), Ran: j.Ran, Succeeded: j.Through(), Waiting: j.Record.Waiting,
 			})
 		}
 	}

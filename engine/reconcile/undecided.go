@@ -22,14 +22,14 @@ type snapshot struct {
 
 var _ children.Others = (*snapshot)(nil)
 
-// Turns implements [children.Others]. It returns how the other handlers' attempts have ended.
-func (s *snapshot) Turns() []collision.Turn { return s.Attempts.Turns(s.attempt) }
+// States implements [children.Others]. It returns how the other handlers' attempts have ended.
+func (s *snapshot) States() []collision.HandlerState { return s.Attempts.States(s.attempt) }
 
 // Undecided implements [children.Others]. A handler that has succeeded since the last change has already applied the
 // children that it wants.
 func (s *snapshot) Undecided(but string, kind schema.GroupKind) (handler string) {
 	for _, r := range s.Rules.Readers {
-		if r.ID != but && !collision.Lasts(r.Handler) && collision.MayMake(s.Rules.Spec, r.Handler, kind) && s.isUndecided(s.State, r) {
+		if r.ID != but && !collision.IsForDeletionsOnly(r.Handler) && collision.MayMake(s.Rules.Spec, r.Handler, kind) && s.isUndecided(s.State, r) {
 			return r.ID
 		}
 	}

@@ -75,7 +75,7 @@ func withdraws(h *dsl.Handler, owner metav1.Object) bool {
 // unsure reports whether the filter of a handler fails that may take over children without a handler.
 func (s *Sweeper) unsure(fails func(handler int) bool) bool {
 	for at, h := range s.handlers {
-		if len(h.Makers) > 0 && !collision.Lasts(h) && fails(at) {
+		if len(h.Makers) > 0 && !collision.IsForDeletionsOnly(h) && fails(at) {
 			return true
 		}
 	}
@@ -191,7 +191,7 @@ func (s *Sweeper) leftBy(p Sweep, h *dsl.Handler, found dsl.ChildObject) (why st
 	switch {
 	case withdraws(h, p.Owner):
 		return fmt.Sprintf("handler %s does not see the object any more", found.Handler), limits.Selector
-	case h.Makers == nil || h.On(dsl.Child) || collision.Lasts(h):
+	case h.Makers == nil || h.On(dsl.Child) || collision.IsForDeletionsOnly(h):
 		return "", ""
 	case !p.Run.Owns(kind):
 		return "children of its kind are not declared any more", limits.Configuration

@@ -59,13 +59,13 @@ func Begin[ID comparable](m *Memory[ID], handlers []*dsl.Handler, now time.Time,
 	return &Claims[ID]{handlers: handlers, now: now, done: done, memory: m}
 }
 
-// Turn is the state of a due handler in a reconcile.
-type Turn struct {
+// HandlerState is the state of a due handler in a reconcile.
+type HandlerState struct {
 	Handler string
 	// Step is how many of its steps and sub-handlers are done, and skipped.
 	Step int
 	// Ran: it has run in this reconcile. Through: it has succeeded. Waits: it waits for other objects.
-	Ran, Through, Waits bool
+	Ran, Succeeded, Waiting bool
 }
 
 // Attempt is an attempt of a handler to apply children.
@@ -78,7 +78,7 @@ type Attempt struct {
 	// Number is the position of the attempt in the reconcile, from 1; 0 for removals that no handler asks for. Turns
 	// are the states of the other handlers.
 	Number int
-	Turns  []Turn
+	Others []HandlerState
 }
 
 // HandlerOf returns the index of the handler that is the maker, or has it as a step; negative if there is none.
@@ -110,8 +110,8 @@ func Renamed(handlers []*dsl.Handler, maker string) string {
 	return maker
 }
 
-// Lasts reports whether a handler runs for deletions alone.
-func Lasts(h *dsl.Handler) bool { return slices.Equal(h.Causes, []dsl.Cause{dsl.Delete}) }
+// IsForDeletionsOnly reports whether a handler runs for deletions alone.
+func IsForDeletionsOnly(h *dsl.Handler) bool { return slices.Equal(h.Causes, []dsl.Cause{dsl.Delete}) }
 
 // Free reports whether a handler may make children under any name.
 func Free(h *dsl.Handler) bool {
@@ -150,8 +150,8 @@ func (c *Claims[ID]) isOf(maker, handler string) bool {
 	return at >= 0 && c.handlers[at].ID == handler
 }
 
-// Reach notes that a maker is about to apply a child, or compares it with the existing one.
-func (c *Claims[ID]) Reach(id ID, maker string) {
+// BeginApply notes that a maker is about to apply a child, or compares it with the existing one.
+func (c *Claims[ID]) BeginApply(id ID, maker string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.wanted == nil {
@@ -168,9 +168,9 @@ func (c *Claims[ID]) Reach(id ID, maker string) {
 // answerSoon is how long a handler waits for another to run and claim a child.
 const answerSoon = time.Second
 
-// Refusal returns the error for a child that a handler may not change, from the result of Contest; nil if it may.
+// ErrorOf returns the error for a child that a handler may not change, from the result of Contest; nil if it may.
 // The collision has all fields but the holder; people is the child's name for people.
-func Refusal(holder string, asked bool, collision dsl.CollisionError, people string) error {
+func ErrorOf(holder string, asked bool, collision dsl.CollisionError, people string) error {
 	switch {
 	case holder == "":
 		return nil
@@ -267,13 +267,13 @@ func (c *Claims[ID]) judge(id ID, holder, maker string, a Attempt, known *rivalr
 // judgeLast is judge for the children of a deletion. A handler that has made one and is done does not run again for
 // it, so it cannot be asked. But only a handler that runs for deletions alone has made it then.
 func (c *Claims[ID]) judgeLast(h *dsl.Handler, a Attempt) answer {
-	_, due := turnOf(a.Turns, h)
-	return keepsIf(Lasts(h) && (due || h.ID == a.Handler || c.done[h.ID]))
+	_, due := stateOf(a.Others, h)
+	return keepsIf(IsForDeletionsOnly(h) && (due || h.ID == a.Handler || c.done[h.ID]))
 }
 
 // judgeAbsent is judge if the holder has not applied the child in this reconcile.
 func (c *Claims[ID]) judgeAbsent(h *dsl.Handler, a Attempt, known *rivalry) answer {
-	t, due := turnOf(a.Turns, h)
+	t, due := stateOf(a.Others, h)
 	switch {
 	case known != nil && known.asked.IsZero():
 		return keepsIf(returns(h) || makesOnce(h) || known.try == a.Try)
@@ -289,16 +289,16 @@ func (c *Claims[ID]) judgeAbsent(h *dsl.Handler, a Attempt, known *rivalry) answ
 
 // judge is judgeAbsent for a holder that is due in this reconcile. A holder that waits, and has not applied the child,
 // may wait for the other handler's change of it.
-func (t Turn) judge(known *rivalry) answer {
+func (t HandlerState) judge(known *rivalry) answer {
 	switch {
 	case t.Step > 0:
 		return keeps // it keeps what it made in an earlier step
-	case t.Waits && t.Ran:
+	case t.Waiting && t.Ran:
 		return nothing
-	case t.Waits && known == nil:
+	case t.Waiting && known == nil:
 		return unsure
 	}
-	return keepsIf(!t.Ran || !t.Through)
+	return keepsIf(!t.Ran || !t.Succeeded)
 }
 
 func keepsIf(yes bool) answer {
@@ -308,13 +308,13 @@ func keepsIf(yes bool) answer {
 	return nothing
 }
 
-func turnOf(turns []Turn, h *dsl.Handler) (t Turn, found bool) {
+func stateOf(turns []HandlerState, h *dsl.Handler) (t HandlerState, found bool) {
 	for _, t := range turns {
 		if t.Handler == h.ID {
 			return t, true
 		}
 	}
-	return Turn{}, false
+	return HandlerState{}, false
 }
 
 // returns reports whether a handler runs again for an object whose view does not change.
@@ -328,8 +328,8 @@ func makesOnce(h *dsl.Handler) bool {
 	return len(h.Makers) > 0 && h.On(dsl.Create) && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Create && c != dsl.Delete })
 }
 
-// Run notes that a handler runs from this step on. If it is the first step, its claims start over.
-func (c *Claims[ID]) Run(handler string, step int) {
+// Begin notes that a handler runs from this step on. If it is the first step, its claims start over.
+func (c *Claims[ID]) Begin(handler string, step int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.memory.known {
@@ -339,9 +339,9 @@ func (c *Claims[ID]) Run(handler string, step int) {
 	}
 }
 
-// Ran notes that a handler has run. If it has succeeded without a child that it held, it has given that child up.
+// Finish notes that a handler has run. If it has succeeded without a child that it held, it has given that child up.
 // Its own claims are settled, too.
-func (c *Claims[ID]) Ran(handler string, succeeded bool) {
+func (c *Claims[ID]) Finish(handler string, succeeded bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.memory.known, func(_ ID, r *rivalry) bool { return succeeded && c.isOf(r.by, handler) })

@@ -25,7 +25,7 @@ func TestContest(t *testing.T) {
 	tests := map[string]struct {
 		// maker would change the child, made is who made it, as it says.
 		maker, made string
-		turns       []Turn
+		turns       []HandlerState
 		reached     string
 		done        map[string]bool // nil while the object lives
 		holder      string
@@ -39,10 +39,10 @@ func TestContest(t *testing.T) {
 		"who came to it first, where the child does not say":        {maker: "second", reached: "first", holder: "first"},
 		"the holder has nothing to do, and can be asked":            {maker: "second", made: "first", holder: "first", asked: true},
 		"the holder has nothing to do, and comes for changes alone": {maker: "second", made: "changes"},
-		"the holder has run, and has given it up":                   {maker: "second", made: "first", turns: []Turn{{Handler: "first", Ran: true, Through: true}}},
-		"the holder has run, and failed":                            {maker: "second", made: "first", turns: []Turn{{Handler: "first", Ran: true}}, holder: "first"},
-		"the holder has yet to run":                                 {maker: "second", made: "first", turns: []Turn{{Handler: "first"}}, holder: "first"},
-		"the holder made it in a step before":                       {maker: "second", made: "first.1", turns: []Turn{{Handler: "first", Step: 1, Ran: true, Through: true}}, holder: "first.1"},
+		"the holder has run, and has given it up":                   {maker: "second", made: "first", turns: []HandlerState{{Handler: "first", Ran: true, Succeeded: true}}},
+		"the holder has run, and failed":                            {maker: "second", made: "first", turns: []HandlerState{{Handler: "first", Ran: true}}, holder: "first"},
+		"the holder has yet to run":                                 {maker: "second", made: "first", turns: []HandlerState{{Handler: "first"}}, holder: "first"},
+		"the holder made it in a step before":                       {maker: "second", made: "first.1", turns: []HandlerState{{Handler: "first", Step: 1, Ran: true, Succeeded: true}}, holder: "first.1"},
 		"another step made it, which has not come to it":            {maker: "first.2", made: "first.1"},
 		"at a deletion, who made it for the living object":          {maker: "bye", made: "first", done: map[string]bool{}},
 		"at a deletion, another step of the handler itself":         {maker: "bye.2", made: "bye.1", done: map[string]bool{}, holder: "bye.1"},
@@ -51,10 +51,10 @@ func TestContest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := Begin(&Memory[string]{}, handlers(), time.Unix(1000, 0), test.done)
 			if test.reached != "" {
-				c.Reach("child", test.reached)
+				c.BeginApply("child", test.reached)
 			}
 			at := c.handlers[HandlerOf(c.handlers, test.maker)].ID
-			holder, asked := c.Contest("child", test.maker, Attempt{Handler: at, Turns: test.turns}, test.made)
+			holder, asked := c.Contest("child", test.maker, Attempt{Handler: at, Others: test.turns}, test.made)
 			if holder != test.holder || asked != test.asked {
 				t.Errorf("held by %q, asked %t; want %q, %t", holder, asked, test.holder, test.asked)
 			}

@@ -88,15 +88,15 @@ func TestMayMake(t *testing.T) {
 // TestRefusal holds what a handler gets for a child that another one has.
 func TestRefusal(t *testing.T) {
 	collision := dsl.CollisionError{}
-	if err := Refusal("", false, collision, "child web"); err != nil {
+	if err := ErrorOf("", false, collision, "child web"); err != nil {
 		t.Errorf("without a holder: %v", err)
 	}
-	err := Refusal("app", true, collision, "child web")
+	err := ErrorOf("app", true, collision, "child web")
 	if _, waits := dsl.IsWaiting(err); !waits {
 		t.Errorf("while the holder is asked, the handler does not wait: %v", err)
 	}
 	var refused *dsl.CollisionError
-	if err := Refusal("app", false, collision, "child web"); !errors.As(err, &refused) || refused.Handler != "app" {
+	if err := ErrorOf("app", false, collision, "child web"); !errors.As(err, &refused) || refused.Handler != "app" {
 		t.Errorf("with a holder: %v", err)
 	}
 }
@@ -107,32 +107,32 @@ func TestAHolderIsAskedOnce(t *testing.T) {
 		Holder string
 		Asked  bool
 	}
-	contest := func(c *Claims[string], turns ...Turn) found {
-		holder, asked := c.Contest("child", "second", Attempt{Handler: "second", Turns: turns}, "first")
+	contest := func(c *Claims[string], turns ...HandlerState) found {
+		holder, asked := c.Contest("child", "second", Attempt{Handler: "second", Others: turns}, "first")
 		return found{holder, asked}
 	}
-	turn := Turn{Handler: "first"}
-	ran := Turn{Handler: "first", Ran: true, Through: true}
+	turn := HandlerState{Handler: "first"}
+	ran := HandlerState{Handler: "first", Ran: true, Succeeded: true}
 	tests := map[string]struct {
 		// then is the next reconcile, in which the holder has been asked.
 		then func(c *Claims[string]) found
 		want found
 	}{
 		"it applies the child, so it keeps it": {func(c *Claims[string]) found {
-			c.Run("first", 0)
-			c.Reach("child", "first")
-			c.Ran("first", true)
+			c.Begin("first", 0)
+			c.BeginApply("child", "first")
+			c.Finish("first", true)
 			return contest(c, ran)
 		}, found{"first", false}},
 		"it succeeds without the child, so it has given it up": {func(c *Claims[string]) found {
-			c.Run("first", 0)
-			c.Ran("first", true)
+			c.Begin("first", 0)
+			c.Finish("first", true)
 			return contest(c, ran)
 		}, found{}},
 		"it fails, so it keeps the child": {func(c *Claims[string]) found {
-			c.Run("first", 0)
-			c.Ran("first", false)
-			return contest(c, Turn{Handler: "first", Ran: true})
+			c.Begin("first", 0)
+			c.Finish("first", false)
+			return contest(c, HandlerState{Handler: "first", Ran: true})
 		}, found{"first", false}},
 		"it has yet to run, so it keeps the child for now": {func(c *Claims[string]) found { return contest(c, turn) }, found{"first", false}},
 		"its filters do not match, so it is silent":        {func(c *Claims[string]) found { return contest(c) }, found{}},
@@ -159,7 +159,7 @@ func TestAHolderIsAskedOnce(t *testing.T) {
 func TestABlindHolderIsAskedAgain(t *testing.T) {
 	var m Memory[string]
 	c := Begin(&m, handlers(), time.Unix(1000, 0), nil)
-	c.Reach("child", "first")
+	c.BeginApply("child", "first")
 	c.Contest("child", "second", Attempt{Handler: "second"}, "first")
 	holders := c.Holders()
 	if asked := c.Asked(); len(asked) > 0 || len(holders) != 1 || c.handlers[holders[0]].ID != "first" {
@@ -172,7 +172,7 @@ func TestABlindHolderIsAskedAgain(t *testing.T) {
 	if asked := c.Asked(); !cmp.Equal(asked, []string{"first"}) {
 		t.Errorf("asked are %v", asked)
 	}
-	c.Ran("second", true)
+	c.Finish("second", true)
 	if asked := c.Asked(); len(asked) > 0 {
 		t.Errorf("asked are %v, though the other handler does not want the child any more", asked)
 	}
