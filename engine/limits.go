@@ -267,7 +267,7 @@ func (d *deletionLimits) fails(err error) {
 func (d *deletionLimits) log() {
 	now := map[held]bool{}
 	for _, g := range d.waiting() {
-		if g.Reason != limits.Held {
+		if g.Reason != limits.ShareExceeded {
 			continue
 		}
 		one := held{g.Pool, g.Cause}
@@ -336,7 +336,7 @@ func (d *deletionLimits) checks() (out []ops.Check) {
 	}
 	for _, g := range waiting {
 		check := ops.Check{Name: "deletions/" + g.Resource + "/" + g.Kind + "/" + string(g.Cause), Message: g.String()}
-		if g.Reason == limits.Held {
+		if g.Reason == limits.ShareExceeded {
 			check.State = ops.Warn
 		}
 		out = append(out, check)

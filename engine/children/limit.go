@@ -34,10 +34,10 @@ func (c *children) mayDelete(kind *source.Source, o *unstructured.Unstructured) 
 		Pool: limits.Pool{Resource: f.settings.Resource.Name.String(), Kind: o.GetKind()}, Owner: limits.Key(s.in.Key), Object: string(o.GetUID()), Cause: c.cause, Handler: c.attempt.Handler,
 		Count: func(after time.Time) (all, young int) { return Count(f.childrenOf(kind), after) },
 	}, time.Now())
-	if answer.None() {
+	if answer.CanBegin() {
 		return nil
 	}
-	what := "the deletion of " + ownership.PlaceOf(o).People() + " to begin: " + answer.Short()
+	what := "the deletion of " + ownership.PlaceOf(o).People() + " to begin: " + answer.Summary()
 	return &heldError{dsl.Waiting(what, answer.After), answer}
 }
 

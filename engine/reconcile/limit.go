@@ -34,7 +34,7 @@ func (s *Controller) isDeletionHeld(a *arrival) (detail string, closed bool) {
 	if a.question {
 		ask = s.Limits.Look
 	}
-	if held := ask(x, a.now); !held.None() {
+	if held := ask(x, a.now); !held.CanBegin() {
 		a.held = &held
 		return held.String(), true
 	}
@@ -83,25 +83,25 @@ func (s *Controller) holdGone(key cache.ObjectName, d *Tombstone, now time.Time)
 	x := s.deletion(key, d.Object, cause)
 	x.Gone = true
 	held := s.Limits.Ask(x, now)
-	d.Memory.DeletionBegun = held.None()
+	d.Memory.DeletionBegun = held.CanBegin()
 	return held.After
 }
 
 // awaitLimit replaces a reconcile while a limit holds the deletion of the object. It sets the condition DeletionsHeld.
 func awaitLimit(ctx context.Context, s *Controller, a arrival, t *Batch, w Why) (queue.Next, error) {
 	t.Unpark()
-	s.Inbox.SetHealth(a.key, ops.ObjectHealth{Health: ops.Waits, Open: []ops.Open{{Health: ops.Waits, Reason: w.Reason.Brief(a.held.Short()), Logged: true}}})
+	s.Inbox.SetHealth(a.key, ops.ObjectHealth{Health: ops.Waits, Open: []ops.Open{{Health: ops.Waits, Reason: w.Reason.Brief(a.held.Summary()), Logged: true}}})
 	s.idle(ctx, a, w) // last, so that the answer has the present health
 	a.due = a.due.Sooner(a.held.After, queue.Due)
 	m := a.memory
-	if a.held.Reason == limits.Pending || m.Held == a.held.Short() {
+	if a.held.Reason == limits.RecordPending || m.Held == a.held.Summary() {
 		return a.due, nil
 	}
-	if a.held.Reason == limits.Held {
-		s.Observer.Events.Warn(a.tree(), "deletion", conditions.DeletionsHeld, "Deletion waits: "+a.held.Short())
+	if a.held.Reason == limits.ShareExceeded {
+		s.Observer.Events.Warn(a.tree(), "deletion", conditions.DeletionsHeld, "Deletion waits: "+a.held.Summary())
 	}
 	if s.Rules.Spec.Cache == dsl.CacheMetadata { // a metadata cache shows no conditions
-		m.Held = a.held.Short()
+		m.Held = a.held.Summary()
 		return a.due, nil
 	}
 	owed, err := s.say(ctx, a, func(o *unstructured.Unstructured) []metav1.Condition {
@@ -111,7 +111,7 @@ func awaitLimit(ctx context.Context, s *Controller, a arrival, t *Batch, w Why) 
 		return a.due, fmt.Errorf("saying that the deletion is held: %w", err)
 	}
 	if !owed {
-		m.Held = a.held.Short()
+		m.Held = a.held.Summary()
 	}
 	return a.due, nil
 }
@@ -126,20 +126,20 @@ func (s *Controller) ownerOf(key cache.ObjectName) limits.Owner {
 func (p *run) settleLimits(st State, through bool, marks *patch.Marks) State {
 	held, until := p.Limits.Settle(p.ownerOf(p.Key), through, p.Now)
 	switch {
-	case held.None():
+	case held.CanBegin():
 		p.memory.Held = ""
 		if conditions.IsOwn(p.Object, conditions.DeletionsHeld, p.Rules.Names) && !marks.Remove {
 			marks.Mended = append(marks.Mended, conditions.DeletionsHeld)
 		}
 		return st
-	case held.Reason == limits.Pending: // for a moment
+	case held.Reason == limits.RecordPending: // for a moment
 	case p.Rules.Spec.Cache == dsl.CacheMetadata: // a metadata cache shows no conditions
 	default:
 		marks.Conditions = append(marks.Conditions, conditions.List(conditions.HeldFor(p.Object, held, p.Rules.Names))...)
 	}
-	if held.Reason == limits.Held && p.memory.Held != held.Short() {
-		p.memory.Held = held.Short()
-		st = st.noted(Note{Action: "children", Reason: conditions.DeletionsHeld, Message: "Deletion of children waits: " + held.Short()})
+	if held.Reason == limits.ShareExceeded && p.memory.Held != held.Summary() {
+		p.memory.Held = held.Summary()
+		st = st.noted(Note{Action: "children", Reason: conditions.DeletionsHeld, Message: "Deletion of children waits: " + held.Summary()})
 	}
 	st.Due = st.Due.Sooner(until.Sub(p.Now), queue.Due)
 	return st

@@ -15,12 +15,12 @@ type Reason string
 
 // The reasons. They are also the reasons of the condition DeletionsHeld.
 const (
-	// Held: too large a share of the objects is to be deleted. A person has to look.
-	Held Reason = "ShareExceeded"
-	// Turn: as many deletions as the limit allows have begun in the last minute. This one follows by itself.
-	Turn Reason = "RateExceeded"
-	// Pending: the record of the limits is being read or written, which takes a moment.
-	Pending Reason = "RecordPending"
+	// ShareExceeded: too large a share of the objects is to be deleted. A person has to look.
+	ShareExceeded Reason = "ShareExceeded"
+	// RateExceeded: as many deletions as the limit allows have begun in the last minute. This one follows by itself.
+	RateExceeded Reason = "RateExceeded"
+	// RecordPending: the record of the limits is being read or written, which takes a moment.
+	RecordPending Reason = "RecordPending"
 )
 
 // Answer says whether a deletion may begin. The zero value: it may.
@@ -36,29 +36,29 @@ type Answer struct {
 	After time.Duration
 }
 
-// None reports whether the deletion may begin.
-func (a Answer) None() bool { return a.Reason == "" }
+// CanBegin reports whether the deletion may begin.
+func (a Answer) CanBegin() bool { return a.Reason == "" }
 
 // String explains the answer with its numbers.
 func (a Answer) String() string {
 	switch a.Reason {
-	case Held:
+	case ShareExceeded:
 		return fmt.Sprintf("%d of %d %s objects of %s are to be deleted (cause %s), more than limits.deletions.share allows (%d%%); operator release lets them go",
 			a.Waits, a.All, a.Kind, a.Resource, a.Cause, a.Limit.Share)
-	case Turn, Pending:
-		return a.Short()
+	case RateExceeded, RecordPending:
+		return a.Summary()
 	}
 	return ""
 }
 
-// Short explains the answer without numbers that change.
-func (a Answer) Short() string {
+// Summary explains the answer without numbers that change.
+func (a Answer) Summary() string {
 	switch a.Reason {
-	case Held:
+	case ShareExceeded:
 		return fmt.Sprintf("more than %d%% of the %s objects of %s are to be deleted; operator release lets them go", a.Limit.Share, a.Kind, a.Resource)
-	case Turn:
+	case RateExceeded:
 		return fmt.Sprintf("limits.deletions.perMinute (%d) is used up, and it begins in turn", a.Limit.PerMinute)
-	case Pending:
+	case RecordPending:
 		return "the record of limits.deletions is being read or written"
 	}
 	return ""

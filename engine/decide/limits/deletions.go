@@ -148,7 +148,7 @@ func (d *Deletions) Ask(x Deletion, now time.Time) Answer {
 	}
 	x.Cause = d.causeLocked(x)
 	out := d.answerLocked(x, now)
-	if out.None() {
+	if out.CanBegin() {
 		d.endLocked(at)
 		d.begun = append(d.begun, begun{now, at, x.Gone})
 		return out
@@ -196,12 +196,12 @@ func (d *Deletions) Look(x Deletion, now time.Time) Answer {
 // answerLocked decides about a deletion.
 func (d *Deletions) answerLocked(x Deletion, now time.Time) Answer {
 	if d.record.unread {
-		return Answer{Reason: Pending, Limit: d.limit, Pool: x.Pool, Cause: x.Cause, After: recordWait}
+		return Answer{Reason: RecordPending, Limit: d.limit, Pool: x.Pool, Cause: x.Cause, After: recordWait}
 	}
 	if d.isReleasedLocked(x.Pool, x.Cause, now) {
 		return Answer{}
 	}
-	if out := d.shareLocked(x, now); !out.None() {
+	if out := d.shareLocked(x, now); !out.CanBegin() {
 		return out
 	}
 	return d.turnLocked(x, now)
@@ -236,7 +236,7 @@ func (d *Deletions) shareLocked(x Deletion, now time.Time) Answer {
 		return Answer{}
 	}
 	p.spent = begun
-	out := Answer{Reason: Held, Limit: d.limit, Pool: x.Pool, Cause: x.Cause, Waits: waits, All: all, After: again}
+	out := Answer{Reason: ShareExceeded, Limit: d.limit, Pool: x.Pool, Cause: x.Cause, Waits: waits, All: all, After: again}
 	if left := p.until.Sub(now); left > 0 {
 		out.After = min(again, left) // what waited in the last term may have been taken back
 	}
@@ -291,7 +291,7 @@ func (d *Deletions) turnLocked(x Deletion, now time.Time) Answer {
 	if most == dsl.Unlimited {
 		return Answer{}
 	}
-	wait := Answer{Reason: Turn, Limit: d.limit, Pool: x.Pool, Cause: x.Cause}
+	wait := Answer{Reason: RateExceeded, Limit: d.limit, Pool: x.Pool, Cause: x.Cause}
 	if left := d.record.theirs.Sub(now); left > 0 {
 		wait.After = left // another process may have begun as many as the limit allows
 		return wait
@@ -305,7 +305,7 @@ func (d *Deletions) turnLocked(x Deletion, now time.Time) Answer {
 	if len(recent) >= most/unrecorded && !d.record.covers(now) {
 		d.record.wanted = true
 		d.noteLocked()
-		wait.Reason, wait.After = Pending, recordWait
+		wait.Reason, wait.After = RecordPending, recordWait
 		return wait
 	}
 	return Answer{}

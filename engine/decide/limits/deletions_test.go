@@ -28,7 +28,7 @@ func deletionOf(n, all int) limits.Deletion {
 // begins asks for deletions, and returns how many may begin.
 func begins(d *limits.Deletions, from, to, all int, at time.Time) (n int) {
 	for i := from; i < to; i++ {
-		if d.Ask(deletionOf(i, all), at).None() {
+		if d.Ask(deletionOf(i, all), at).CanBegin() {
 			n++
 		}
 	}
@@ -78,7 +78,7 @@ func TestObjectsThatAreReplacedAreNoLoss(t *testing.T) {
 			}
 			return 50, min(i, 50)
 		}
-		if out := d.Ask(x, start.Add(time.Duration(i)*time.Second)); !out.None() {
+		if out := d.Ask(x, start.Add(time.Duration(i)*time.Second)); !out.CanBegin() {
 			t.Fatalf("deletion %d: %s", i, out)
 		}
 	}
@@ -91,7 +91,7 @@ func TestTheRateIsOfAnyMinute(t *testing.T) {
 	asked := 0
 	for at := start; at.Before(start.Add(time.Hour)); at = at.Add(7 * time.Second) {
 		for range 3 {
-			if d.Ask(deletionOf(asked, 1000), at).None() {
+			if d.Ask(deletionOf(asked, 1000), at).CanBegin() {
 				asked++
 				began = append(began, at)
 			}
@@ -114,13 +114,13 @@ func TestADeletionThatNobodyWantsDoesNotCount(t *testing.T) {
 		t.Fatalf("%d begin", got)
 	}
 	soon := start.Add(3 * time.Minute)
-	if d.Ask(deletionOf(99, 100), soon).None() {
+	if d.Ask(deletionOf(99, 100), soon).CanBegin() {
 		t.Error("a deletion begins while 70 wait")
 	}
 	for i := 30; i < 99; i++ {
 		d.TakeBack(limits.Owner{Resource: "foos", Key: limits.Key{Namespace: "a", Name: fmt.Sprint(i)}})
 	}
-	if !d.Ask(deletionOf(99, 100), soon).None() {
+	if !d.Ask(deletionOf(99, 100), soon).CanBegin() {
 		t.Error("a single deletion waits after the others were taken back")
 	}
 	if got := begins(d, 100, 130, 100, soon.Add(time.Hour)); got != 30 {
@@ -143,8 +143,8 @@ func TestWaitingDeletionsAreGrouped(t *testing.T) {
 	d.NamespaceEnds("a", true)
 	pool := limits.Pool{Resource: "foos", Kind: "Foo"}
 	want := []limits.Group{
-		{Pool: pool, Cause: limits.Configuration, Reason: limits.Held, Count: 1, All: 21, Begun: 2, Since: start.Add(time.Second), Namespaces: []string{"b"}},
-		{Pool: pool, Cause: limits.Namespace, Reason: limits.Held, Count: 18, All: 21, Begun: 2, Since: start, Namespaces: []string{"a"}},
+		{Pool: pool, Cause: limits.Configuration, Reason: limits.ShareExceeded, Count: 1, All: 21, Begun: 2, Since: start.Add(time.Second), Namespaces: []string{"b"}},
+		{Pool: pool, Cause: limits.Namespace, Reason: limits.ShareExceeded, Count: 18, All: 21, Begun: 2, Since: start, Namespaces: []string{"a"}},
 	}
 	if diff := cmp.Diff(want, d.Waiting(start.Add(2*time.Second))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -190,7 +190,7 @@ func TestACrashDoesNotRaiseTheRate(t *testing.T) {
 				written := time.Time{}
 				for end := at.Add(time.Duration(12+life*17%90) * time.Second); at.Before(end); at = at.Add(500 * time.Millisecond) {
 					for range perMinute {
-						if !d.Ask(deletionOf(asked, 100000), at).None() {
+						if !d.Ask(deletionOf(asked, 100000), at).CanBegin() {
 							break
 						}
 						asked++
@@ -228,9 +228,9 @@ func TestAWaitEndsInTurn(t *testing.T) {
 		t.Errorf("they are to ask again after %v", after)
 	}
 	next := limits.New(dsl.DeletionLimits{PerMinute: 10, Share: 30}, make(chan struct{}, 1))
-	left := limits.Record{Waiting: []limits.Group{{Pool: limits.Pool{Resource: "foos", Kind: "Foo"}, Cause: limits.Deleted, Reason: limits.Held, Count: 50, All: 100}}}
+	left := limits.Record{Waiting: []limits.Group{{Pool: limits.Pool{Resource: "foos", Kind: "Foo"}, Cause: limits.Deleted, Reason: limits.ShareExceeded, Count: 50, All: 100}}}
 	next.Begin(left, false, start)
-	if got := next.Ask(deletionOf(0, 100), start); got.Reason != limits.Held {
+	if got := next.Ask(deletionOf(0, 100), start); got.Reason != limits.ShareExceeded {
 		t.Errorf("the first deletion of the next process: %v", got)
 	}
 }
@@ -240,7 +240,7 @@ func TestTheShareIsOfTheObjectsOfNow(t *testing.T) {
 	d := unrecorded(dsl.Unlimited, 30)
 	at, left := start, 1000
 	for ; left > 100; left-- {
-		if out := d.Ask(deletionOf(left, left), at); !out.None() {
+		if out := d.Ask(deletionOf(left, left), at); !out.CanBegin() {
 			t.Fatalf("a deletion with %d objects left: %s", left, out)
 		}
 		at = at.Add(10 * time.Second)
@@ -253,14 +253,14 @@ func TestTheShareIsOfTheObjectsOfNow(t *testing.T) {
 // TestATermBeginsWithWhatWaited holds that deletions that waited in the last term count, until they have had the time to
 // ask again.
 func TestATermBeginsWithWhatWaited(t *testing.T) {
-	left := limits.Record{Waiting: []limits.Group{{Pool: limits.Pool{Resource: "foos", Kind: "Foo"}, Cause: limits.Configuration, Reason: limits.Held, Count: 70, All: 100}}}
+	left := limits.Record{Waiting: []limits.Group{{Pool: limits.Pool{Resource: "foos", Kind: "Foo"}, Cause: limits.Configuration, Reason: limits.ShareExceeded, Count: 70, All: 100}}}
 	d := limits.New(dsl.DeletionLimits{PerMinute: dsl.Unlimited, Share: 30}, make(chan struct{}, 1))
 	d.Begin(left, false, start)
 	held := d.Ask(deletionOf(1, 100), start)
-	if held.Reason != limits.Held || held.After > 2*time.Minute {
+	if held.Reason != limits.ShareExceeded || held.After > 2*time.Minute {
 		t.Fatalf("the first deletion is to ask again in %s: %s", held.After, held)
 	}
-	if out := d.Ask(deletionOf(1, 100), start.Add(held.After)); !out.None() {
+	if out := d.Ask(deletionOf(1, 100), start.Add(held.After)); !out.CanBegin() {
 		t.Errorf("the only deletion that asks waits still: %s", out)
 	}
 }
@@ -323,7 +323,7 @@ func TestAPausedDeletionCounts(t *testing.T) {
 func TestAFailedDeletionCountsOnce(t *testing.T) {
 	d := unrecorded(10, 30)
 	for i := range 30 {
-		if out := d.Ask(deletionOf(0, 20), start.Add(time.Duration(i)*time.Second)); !out.None() {
+		if out := d.Ask(deletionOf(0, 20), start.Add(time.Duration(i)*time.Second)); !out.CanBegin() {
 			t.Fatalf("attempt %d: %s", i+1, out)
 		}
 	}
@@ -336,7 +336,7 @@ func TestObjectsThatTheCacheHasLostCount(t *testing.T) {
 		n := 0
 		for i := range left {
 			x := deletionOf(i, 60-left)
-			if x.Gone = true; d.Ask(x, start).None() {
+			if x.Gone = true; d.Ask(x, start).CanBegin() {
 				n++
 			}
 		}
@@ -352,7 +352,7 @@ func TestNothingBeginsBeforeTheRecordIsKnown(t *testing.T) {
 	d := limits.New(dsl.DeletionLimits{}, make(chan struct{}, 1))
 	d.Await()
 	for i := range 3 {
-		if out := d.Ask(deletionOf(i, 100), start); out.Reason != limits.Pending || out.After > 5*time.Second {
+		if out := d.Ask(deletionOf(i, 100), start); out.Reason != limits.RecordPending || out.After > 5*time.Second {
 			t.Fatalf("deletion %d: %s, again after %s", i, out, out.After)
 		}
 	}

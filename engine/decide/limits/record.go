@@ -68,7 +68,7 @@ func (g Group) Counted() string {
 
 // String is Counted, and says what ends the wait.
 func (g Group) String() string {
-	if g.Reason == Held {
+	if g.Reason == ShareExceeded {
 		return g.Counted() + ": operator release lets them go"
 	}
 	return g.Counted() + " for their turn"
@@ -141,7 +141,7 @@ func (d *Deletions) Record(now time.Time) Record {
 			out.Full = until.UTC()
 		}
 	}
-	takesTurns := func(g Group) bool { return g.Reason != Held }
+	takesTurns := func(g Group) bool { return g.Reason != ShareExceeded }
 	if d.record.wanted || slices.ContainsFunc(out.Waiting, takesTurns) {
 		out.Full = now.Add(valid + window).UTC() // the last deletion that it covers may begin at its end
 	}
@@ -161,7 +161,7 @@ func (d *Deletions) Recorded(r Record, absent bool) []Wake {
 	if !waited {
 		return nil
 	}
-	return d.wakesLocked(func(_ place, w *waiting) bool { return w.reason != Held })
+	return d.wakesLocked(func(_ place, w *waiting) bool { return w.reason != ShareExceeded })
 }
 
 // Owner is an object whose reconciles ask for deletions.
@@ -203,7 +203,7 @@ func (d *Deletions) Settle(owner Owner, done bool, now time.Time) (out Answer, u
 		if done || w.isOver(now) {
 			continue
 		}
-		if out.None() || w.reason == Held && out.Reason != Held || w.reason == out.Reason && at.Kind < out.Kind {
+		if out.CanBegin() || w.reason == ShareExceeded && out.Reason != ShareExceeded || w.reason == out.Reason && at.Kind < out.Kind {
 			out = Answer{Reason: w.reason, Limit: d.limit, Pool: at.Pool, Cause: w.cause}
 		}
 		if w.until.After(until) {

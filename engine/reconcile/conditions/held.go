@@ -12,5 +12,5 @@ import (
 
 // HeldFor returns the condition [DeletionsHeld] that an object lacks while deletions wait, as [PausedFor] does.
 func HeldFor(o *unstructured.Unstructured, now limits.Answer, names []string) *metav1.Condition {
-	return lacking(o, DeletionsHeld, string(now.Reason), now.Short(), names)
+	return lacking(o, DeletionsHeld, string(now.Reason), now.Summary(), names)
 }
