@@ -77,8 +77,8 @@ func (o accessOwner) Namespaces() (names []string, known bool) {
 	return names, true
 }
 
-// Given handles a new right: requests that failed for it are sent again.
-func (o accessOwner) Given() {
+// OnGranted handles a new right: requests that failed for it are sent again.
+func (o accessOwner) OnGranted() {
 	o.engine.register.Granted()
 	for r := range o.engine.resources.All {
 		r.inbox.Grant()

@@ -54,7 +54,7 @@ func (e *Engine) serverBack() {
 	for r := range e.resources.All {
 		r.inbox.Grant()
 	}
-	e.watches.Hurry()
+	e.watches.RetryAll()
 	for _, f := range e.sources.All() {
 		f.Nudge()
 	}

@@ -35,7 +35,7 @@ func (e *Engine) checks(unready int) []ops.Check {
 		}
 	case status.Working:
 	}
-	out, by := slices.Concat([]ops.Check{start}, e.pauses.checks(), e.limits.checks(), e.requests.checks()), e.access.By()
+	out, by := slices.Concat([]ops.Check{start}, e.pauses.checks(), e.limits.checks(), e.requests.checks()), e.access.AccountSuffix()
 	for r := range e.resources.All {
 		of := r.report()
 		if unready > 0 {

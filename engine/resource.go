@@ -253,8 +253,8 @@ func (r *resource) IsKey(namespace, name string) bool {
 // otherwise.
 func (r *resource) Refused(key cache.ObjectName, handler string, err error) {
 	missing := err != nil && apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-	again := missing || source.Unanswered(err)
-	if r.inbox.SetRejected(key, handler, again) && !again && r.engine.access.Lacks() {
+	again := missing || source.IsUnanswered(err)
+	if r.inbox.SetRejected(key, handler, again) && !again && r.engine.access.HasMissing() {
 		r.engine.access.Retry()
 	}
 	if missing && handler == reconcile.Itself {

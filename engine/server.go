@@ -49,7 +49,7 @@ func (s *server) Handled(gvr schema.GroupVersionResource, namespace string) patc
 // name the object is an error like any other.
 func (s *server) Read(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
 	o, err := s.Client(gvr, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if notfound.Says(err, gvr.GroupResource(), key.Name) {
+	if notfound.IsGone(err, gvr.GroupResource(), key.Name) {
 		return nil, nil
 	}
 	return o, err
@@ -82,8 +82,8 @@ type faults struct {
 // Logged reports whether the log has one line for all errors of this kind: no server answers, this process does not
 // lead, a right is missing, or resource versions have gone back.
 func (f *faults) Logged(err error) bool {
-	silent := transport.Unanswered(err) && f.outages.Logged()
-	return silent || source.Unread(err) || errors.Is(err, transport.ErrNotLeading) || f.access.Logged(err) || f.outages.Covers(err) || watch.IsBack(err)
+	silent := transport.IsUnanswered(err) && f.outages.Logged()
+	return silent || source.IsUnread(err) || errors.Is(err, transport.ErrNotLeading) || f.access.Logged(err) || f.outages.Covers(err) || watch.IsRollback(err)
 }
 
 // Covered reports whether an error comes from an outage of the API server that the log names.
@@ -91,4 +91,4 @@ func (f *faults) Covered(err error) bool { return f.outages.Covers(err) }
 
 // Unreached reports whether an error comes from the outage that the log names. Such an attempt says nothing about the
 // handler.
-func (f *faults) Unreached(err error) bool { return source.Unanswered(err) && f.outages.Away() }
+func (f *faults) Unreached(err error) bool { return source.IsUnanswered(err) && f.outages.Away() }

@@ -44,7 +44,7 @@ func (e *Engine) Why(ctx context.Context, q why.Question) (*why.Answer, error) {
 	if q.History {
 		out.History = r.controller.History(key)
 	}
-	out.Rights = e.access.Concerning(r.spec.Name.Resource, key.Namespace)
+	out.Rights = e.access.MissingFor(r.spec.Name.Resource, key.Namespace)
 	out.Sources = r.badSources()
 	out.Judge()
 	return out, nil
@@ -52,7 +52,7 @@ func (e *Engine) Why(ctx context.Context, q why.Question) (*why.Answer, error) {
 
 // badSources lists the problems of the sources of the resource, its children and its related objects.
 func (r *resource) badSources() (out []string) {
-	by := r.engine.access.By()
+	by := r.engine.access.AccountSuffix()
 	for _, f := range r.Sources() {
 		if c := f.Check(f.Name().String(), by); c.State != ops.Pass {
 			out = append(out, c.Name+": "+c.Message)

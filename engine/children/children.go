@@ -142,7 +142,7 @@ func (c *children) send(ctx context.Context, w *wanted, live *unstructured.Unstr
 		result, operation, err = w.applier.Apply(ctx, client, w.object, live)
 	}
 	if live == nil {
-		s.family.settings.Ending.Learn(w.key.Namespace, err)
+		s.family.settings.Ending.Record(w.key.Namespace, err)
 	}
 	if operation != "" {
 		c.wrote(w.feed, operation, w.applier.Found.String(), w.gvr, result)
@@ -312,7 +312,7 @@ func (c *children) deleteChild(ctx context.Context, f *source.Source, o *unstruc
 		must.ResourceVersion = &version
 	}
 	err := s.family.settings.Host.Client(gvr, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: must, PropagationPolicy: &how})
-	if notfound.Says(err, gvr.GroupResource(), key.Name) || apierrors.IsConflict(err) {
+	if notfound.IsGone(err, gvr.GroupResource(), key.Name) || apierrors.IsConflict(err) {
 		return nil // gone, or another object has the name: the cache will show it
 	}
 	if err != nil {

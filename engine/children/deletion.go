@@ -199,7 +199,7 @@ func (d *deletion) deleteUnwatched(ctx context.Context, at schema.GroupVersionRe
 	background := metav1.DeletePropagationBackground // otherwise a Job would leave its Pods
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
 	err = with.Host.Client(at, place.Namespace).Delete(ctx, place.Name, options)
-	if err != nil && !notfound.Says(err, at.GroupResource(), place.Name) {
+	if err != nil && !notfound.IsGone(err, at.GroupResource(), place.Name) {
 		return true, fmt.Errorf("deleting %s: %w", place.People(), err)
 	}
 	d.session.journal.count(ops.Child)

@@ -94,7 +94,7 @@ func (j *journal) noteAll(w Write, caches []*source.Source, o *unstructured.Unst
 // writeTo returns a write that the cache of a source has to show.
 func (j *journal) writeTo(f *source.Source, o *unstructured.Unstructured) inbox.Write {
 	return inbox.Write{
-		Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Gone: notfound.With(o), Own: f == j.family.settings.Own,
+		Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Gone: notfound.IsGoneAfter(o), Own: f == j.family.settings.Own,
 	}
 }
 

@@ -135,7 +135,7 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 	switch conflict := conflictOf(a.Place, err); {
 	case conflict != nil:
 		return nil, conflict
-	case notfound.Says(err, a.gvr.GroupResource(), a.Name):
+	case notfound.IsGone(err, a.gvr.GroupResource(), a.Name):
 		return nil, awaitsTarget(a.Target)
 	case err != nil:
 		return nil, fmt.Errorf("patching %s: %w", a.People(), err)

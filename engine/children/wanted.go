@@ -118,7 +118,7 @@ func (w *wanted) ready(ctx context.Context) (*unstructured.Unstructured, error) 
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
 	}
-	if late := with.Ending.Refusal(w.key.Namespace); live == nil && late != nil {
+	if late := with.Ending.Rejection(w.key.Namespace); live == nil && late != nil {
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), late)
 	}
 	if err := w.prepare(ctx, live); err != nil {

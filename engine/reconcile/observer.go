@@ -251,7 +251,7 @@ func (o *Observer) failed(p *run, a Ended, log logr.Logger) {
 // warn sends an Event about a handler that fails, or about its sub-handler.
 func (o *Observer) warn(p *run, a Ended, err error) {
 	after := a.Trouble.After
-	if after.Done && !after.Failed || !Fails(after) || !after.Failed && source.Unanswered(err) {
+	if after.Done && !after.Failed || !Fails(after) || !after.Failed && source.IsUnanswered(err) {
 		return // without a server the Event could not be sent
 	}
 	reason, text := a.complaint(p.Gone)

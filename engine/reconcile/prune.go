@@ -78,7 +78,7 @@ func endingChildren(err error) error {
 // heldNote returns an Event which says that the deletion waits, if reading or deleting children fails repeatedly. It is
 // nil if the log covers the error, or if the error passes by itself.
 func (p *run) heldNote(err error) *Note {
-	if err == nil || !p.memory.Troubles.Has(Itself) || p.Host.Covered(err) || source.Unanswered(err) || apierrors.IsConflict(err) {
+	if err == nil || !p.memory.Troubles.Has(Itself) || p.Host.Covered(err) || source.IsUnanswered(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return &Note{Action: "children", Reason: "DeletionHeld", Message: "Deletion is held: " + err.Error()}

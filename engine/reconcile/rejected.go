@@ -21,7 +21,7 @@ func (p *run) dryRun(ctx context.Context, st State, j *Attempt) (State, error) {
 		return st, nil // the reconcile's own write fails in the same way
 	}
 	p.family.Rebase(base)
-	if st, err = p.alone(ctx, st, j); patch.Refused(err) {
+	if st, err = p.alone(ctx, st, j); patch.IsRejected(err) {
 		without := st.Again(p.Object)
 		for _, other := range st.Attempts {
 			if other != j && other.Wants != nil {
@@ -103,7 +103,7 @@ func (p *run) findRejected(ctx context.Context, st State, said error) (State, ch
 		switch {
 		case err == nil:
 			st, st.Draft = p.also(st, st.Draft, j)
-		case patch.Refused(err):
+		case patch.IsRejected(err):
 			st, err = p.fault(ctx, st, j, err)
 		}
 		if err != nil {

@@ -107,7 +107,7 @@ func (s *Controller) failed(key cache.ObjectName, t *Batch, err error) (wait tim
 	m.UID = cmp.Or(m.UID, t.UID)
 	defer func() { t.Memory = m.Stored() }()
 	wait = min(reconcileBackoff<<min(before, 12), mostReconcileBackoff)
-	if backoff.Refused(err) {
+	if backoff.IsRejected(err) {
 		wait = min(wait, mostRejectedBackoff)
 	}
 	wait += rand.N(wait / 5)

@@ -23,7 +23,7 @@ func (p *run) write(ctx context.Context, st State, v change) (State, change, err
 		p.Inbox.BeginWrite(p.Key)
 	}
 	var err error
-	if st, v, err = p.writeFrom(ctx, st, p.family.Base(), v); err != nil && patch.Refused(err) && !st.Patch.Empty() {
+	if st, v, err = p.writeFrom(ctx, st, p.family.Base(), v); err != nil && patch.IsRejected(err) && !st.Patch.Empty() {
 		st, v, err = p.findRejected(ctx, st, err)
 	}
 	if errors.Is(err, patch.ErrGone) {

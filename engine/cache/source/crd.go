@@ -119,7 +119,7 @@ func (d *definition) extinct(ctx context.Context, watched bool) (extinct, there 
 func (d *definition) read(ctx context.Context) (there bool, err error) {
 	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	name := d.name()
-	if _, err = d.metadata.Resource(crds).Get(ctx, name, metav1.GetOptions{}); notfound.Says(err, crds.GroupResource(), name) {
+	if _, err = d.metadata.Resource(crds).Get(ctx, name, metav1.GetOptions{}); notfound.IsGone(err, crds.GroupResource(), name) {
 		return false, nil
 	}
 	return err == nil, err

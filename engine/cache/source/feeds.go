@@ -230,7 +230,7 @@ func (y *Factory) NamespacesFault() string {
 func (y *Factory) NamespaceGone(ctx context.Context, name string) (bool, error) {
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	_, err := y.settings.Cluster.Metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
-	if notfound.Says(err, namespaces.GroupResource(), name) {
+	if notfound.IsGone(err, namespaces.GroupResource(), name) {
 		return true, nil
 	}
 	if err != nil {

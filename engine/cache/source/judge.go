@@ -80,7 +80,7 @@ func (s survey) outcome(before Phase, lacking bool) State {
 
 // faulty returns the state for an error.
 func (r *runner) faulty(err error) State {
-	logged := transport.Unanswered(err) || r.cluster.Outages.Covers(err)
+	logged := transport.IsUnanswered(err) || r.cluster.Outages.Covers(err)
 	return State{Phase: Faulty, Text: err.Error(), Logged: logged, NotFound: apierrors.IsNotFound(err)}
 }
 

@@ -56,7 +56,7 @@ func (r *Reader) Informers(namespace string) []*watch.Handle {
 
 // Behind reports whether the API server's versions have gone back, and some informer has not listed again.
 func (r *Reader) Behind() bool {
-	return r.informers.watches.Alarmed() && slices.ContainsFunc(r.informers.all(), (*watch.Handle).Behind)
+	return r.informers.watches.HasRolledBack() && slices.ContainsFunc(r.informers.all(), (*watch.Handle).Behind)
 }
 
 // Get returns the object that the cache has under the key.

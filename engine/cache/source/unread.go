@@ -34,16 +34,16 @@ func (e *UnreadError) Error() string {
 // Unwrap returns the answer of the API server.
 func (e *UnreadError) Unwrap() error { return e.answer }
 
-// Unread reports whether an error comes from a forbidden or faulty source. Such a source logs its state itself.
-func Unread(err error) bool {
+// IsUnread reports whether an error comes from a forbidden or faulty source. Such a source logs its state itself.
+func IsUnread(err error) bool {
 	unread, is := errors.AsType[*UnreadError](err)
 	return is && (unread.Phase == Forbidden || unread.Phase == Faulty)
 }
 
-// Unanswered reports whether an error says that the API server did not answer, a source included.
-func Unanswered(err error) bool {
+// IsUnanswered reports whether an error says that the API server did not answer, a source included.
+func IsUnanswered(err error) bool {
 	unread, is := errors.AsType[*UnreadError](err)
-	return is && unread.Phase == Faulty || transport.Unanswered(err)
+	return is && unread.Phase == Faulty || transport.IsUnanswered(err)
 }
 
 // ListingLook is the interval of checks whether a listing is complete.

@@ -25,20 +25,20 @@ const (
 	waitMost = 5 * time.Second
 )
 
-// BackError is the error if the API server returns an older version of an object than the cache has: etcd was reset to a
+// RollbackError is the error if the API server returns an older version of an object than the cache has: etcd was reset to a
 // snapshot. Callers try again when the caches have listed again. It is one of [dsl.Waiting], so it does not count as an
 // attempt of a handler.
-type BackError struct {
+type RollbackError struct {
 	what, cached, live string
 	// source is the source that has to list again first; empty if versions were compared.
 	source string
 }
 
 // Behind returns the error of an action, as in "deleting Pod a/b", that waits until a source has listed again.
-func Behind(what, source string) error { return &BackError{what: what, source: source} }
+func Behind(what, source string) error { return &RollbackError{what: what, source: source} }
 
 // Error names the versions, or the source that has to list again.
-func (e *BackError) Error() string {
+func (e *RollbackError) Error() string {
 	if e.source != "" {
 		return fmt.Sprintf("%s: waiting for %s to be listed again, for the API server's versions have gone back", e.what, e.source)
 	}
@@ -47,11 +47,11 @@ func (e *BackError) Error() string {
 }
 
 // Unwrap returns an error of [dsl.Waiting].
-func (e *BackError) Unwrap() error { return dsl.Waiting(e.Error(), waitMost) }
+func (e *RollbackError) Unwrap() error { return dsl.Waiting(e.Error(), waitMost) }
 
-// IsBack reports whether an error is a [BackError].
-func IsBack(err error) bool {
-	_, is := errors.AsType[*BackError](err)
+// IsRollback reports whether an error is a [BackError].
+func IsRollback(err error) bool {
+	_, is := errors.AsType[*RollbackError](err)
 	return is
 }
 
@@ -66,9 +66,9 @@ type alarms struct {
 	next *time.Timer
 }
 
-// Alarmed reports whether the API server's versions have ever gone back. If not, no source is behind, so callers need
+// HasRolledBack reports whether the API server's versions have ever gone back. If not, no source is behind, so callers need
 // not check each.
-func (s *Set) Alarmed() bool {
+func (s *Set) HasRolledBack() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.epoch > 0

@@ -69,7 +69,7 @@ func TestAllSourcesListAgainWhenVersionsGoBack(t *testing.T) {
 		}, 4},
 		"a live read of an older object": {func(t *testing.T, s *server, set *Set) {
 			s.answer(s.setBack(50, "a", 40))
-			if err := read(s, set); !IsBack(err) {
+			if err := read(s, set); !IsRollback(err) {
 				t.Errorf("the read ended with %v", err)
 			}
 		}, 4},
@@ -79,7 +79,7 @@ func TestAllSourcesListAgainWhenVersionsGoBack(t *testing.T) {
 			synctest.Wait()
 			o.SetResourceVersion("800") // changed since it was set back, at a version that the cache should have
 			s.answer(o)
-			if err := read(s, set); !IsBack(err) {
+			if err := read(s, set); !IsRollback(err) {
 				t.Errorf("the read ended with %v", err)
 			}
 		}, 4},

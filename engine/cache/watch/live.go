@@ -122,7 +122,7 @@ func (k known) compare(live *unstructured.Unstructured, written bool) (err error
 		}
 		what := named{s.informer.src, s.key}
 		s.set.wentBack(s.informer.seen, false, what, had, live.GetResourceVersion())
-		err = &BackError{what: what.String(), cached: had, live: live.GetResourceVersion()}
+		err = &RollbackError{what: what.String(), cached: had, live: live.GetResourceVersion()}
 	}
 	return err
 }

@@ -86,9 +86,9 @@ func (p *pace) retry() {
 	}
 }
 
-// Hurry ends the waits of all sources that failed: the API server is back. It spreads their attempts over a short time, which the
+// RetryAll ends the waits of all sources that failed: the API server is back. It spreads their attempts over a short time, which the
 // number of sources decides.
-func (s *Set) Hurry() {
+func (s *Set) RetryAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	within := min(time.Duration(len(s.informers))*hurryEach, hurryWithin)

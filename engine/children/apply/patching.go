@@ -188,7 +188,7 @@ func (a *patchAttempt) refused(ctx context.Context, sent *unstructured.Unstructu
 	if a.runs > releaseRetries || !apierrors.IsInvalid(refusal) || !errors.As(refusal, &answer) || answer.Status().Details == nil {
 		return refusal
 	}
-	left := drift.Refused(sent, a.live, a.Target.Manager, answer.Status().Details.Causes)
+	left := drift.Required(sent, a.live, a.Target.Manager, answer.Status().Details.Causes)
 	if left.Empty() {
 		return refusal
 	}

@@ -81,7 +81,7 @@ func TestARefusedPatchEnds(t *testing.T) {
 // TestEntriesOfADroppedVersionAreRenewedOnTheSameObject holds that a refusal of an apply for an own entry renews it and returns the
 // object, unless another object has got the name meanwhile.
 func TestEntriesOfADroppedVersionAreRenewedOnTheSameObject(t *testing.T) {
-	refusal := apierrors.NewInternalError(errors.New(drift.RefusedVersionText + "example.com/v1alpha1"))
+	refusal := apierrors.NewInternalError(errors.New(drift.RejectedVersionText + "example.com/v1alpha1"))
 	tests := map[string]struct {
 		uid     types.UID
 		renewed int

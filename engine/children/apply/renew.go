@@ -54,7 +54,7 @@ func (r *Renewer) isOwn(manager string) bool {
 // renewed object, to which the apply can be sent again, or nil and the error. An error about entries of others says how
 // to remove them. An empty uid matches any object of the name.
 func (r *Renewer) RenewRejected(ctx context.Context, c dynamic.ResourceInterface, name string, uid types.UID, said error) (*unstructured.Unstructured, error) {
-	refused, is := drift.RefusedVersion(said)
+	refused, is := drift.RejectedVersion(said)
 	if !is {
 		return nil, said
 	}
@@ -116,7 +116,7 @@ func advised(said error, version, cure string) error {
 		return fmt.Errorf("%w: %s", said, cure)
 	}
 	status := answer.Status()
-	status.Message, status.Details = drift.RefusedVersionText+version+": "+cure, nil
+	status.Message, status.Details = drift.RejectedVersionText+version+": "+cure, nil
 	return &apierrors.StatusError{ErrStatus: status}
 }
 

@@ -88,7 +88,7 @@ func (e *unservedError) Error() string {
 // one line. A 404 may be about the path and not about the object: then the catalog, which named the path, asks again what is served.
 // Other errors are left as they are.
 func (m *Monitor) advise(ctx context.Context, err error) (advice string, answer error) {
-	if notfound.Unserved(err) {
+	if notfound.IsUnserved(err) {
 		m.settings.Catalog.Doubt()
 		return "", &unservedError{err.Error()}
 	}
@@ -96,7 +96,7 @@ func (m *Monitor) advise(ctx context.Context, err error) (advice string, answer 
 	if refusal == nil {
 		return "", err
 	}
-	m.Refused(err)
+	m.OnError(err)
 	declare := ""
 	if !refusal.anyIn(m.needed(ctx)) {
 		declare = "declare it with " + refusal.declaration() + ", and "

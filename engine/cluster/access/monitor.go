@@ -55,8 +55,8 @@ type Owner interface {
 	// Namespaces returns the namespaces in the operator's scope. They are known, and may be none, where the scope depends on
 	// the namespaces of the cluster; otherwise the rights name them.
 	Namespaces() (names []string, known bool)
-	// Given is called when a missing right was granted.
-	Given()
+	// OnGranted is called when a missing right was granted.
+	OnGranted()
 }
 
 // Settings configure a Monitor. Namespace is optional.
@@ -155,8 +155,8 @@ func (m *Monitor) Retry() {
 	m.Wake()
 }
 
-// Refused takes the error of a request, or nil: when it says that a right is missing, that is asked for soon.
-func (m *Monitor) Refused(err error) {
+// OnError takes the error of a request, or nil: when it says that a right is missing, that is asked for soon.
+func (m *Monitor) OnError(err error) {
 	refusal := refused(err)
 	if refusal == nil {
 		return

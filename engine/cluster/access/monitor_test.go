@@ -106,7 +106,7 @@ func (o owner) Namespaces() ([]string, bool) {
 	return o.namespaces(), true
 }
 
-func (o owner) Given() {
+func (o owner) OnGranted() {
 	o.account.mu.Lock()
 	defer o.account.mu.Unlock()
 	o.account.given++
@@ -202,7 +202,7 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 			play: func(t *testing.T, a *account, m *Monitor) {
 				a.set(false, "create pods")
 				a.take()
-				m.Refused(forbidden())
+				m.OnError(forbidden())
 				after(5 * time.Second)
 				if asked := a.take(); len(asked) > 0 { // there may be as many refusals as there are objects
 					t.Errorf("a moment after it was asked for, it is asked for again: %v", asked)
@@ -221,7 +221,7 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 					t.Error("an unknown gap counts as logged")
 				}
 				a.take()
-				m.Refused(forbidden())
+				m.OnError(forbidden())
 				after(3500 * time.Millisecond)
 				if !m.Logged(forbidden()) {
 					t.Error("a missing right does not count as logged")
@@ -231,7 +231,7 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 		"what is missing, at a question each five minutes": {
 			play: func(t *testing.T, a *account, m *Monitor) {
 				a.set(false, "create pods")
-				m.Refused(forbidden())
+				m.OnError(forbidden())
 				after(time.Hour)
 				a.take()
 				after(time.Hour)
@@ -244,7 +244,7 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 			namespaces: []string{"a", "b"},
 			play: func(_ *testing.T, a *account, m *Monitor) {
 				a.set(false, "create pods")
-				m.Refused(forbidden())
+				m.OnError(forbidden())
 				after(time.Minute)
 				a.take()
 				after(time.Hour)
@@ -254,14 +254,14 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 			play: func(_ *testing.T, a *account, m *Monitor) {
 				after(time.Hour)
 				a.take()
-				m.Refused(errors.New("it is down"))
+				m.OnError(errors.New("it is down"))
 				after(time.Minute)
 			},
 		},
 		"what is given, at once when somebody says so": {
 			play: func(t *testing.T, a *account, m *Monitor) {
 				a.set(false, "create pods")
-				m.Refused(forbidden())
+				m.OnError(forbidden())
 				after(time.Hour)
 				a.set(false)
 				a.take()
@@ -275,7 +275,7 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 		"nothing else while the server is away": {
 			play: func(_ *testing.T, a *account, m *Monitor) {
 				a.set(false, "create pods")
-				m.Refused(forbidden())
+				m.OnError(forbidden())
 				after(time.Hour)
 				a.set(true)
 				after(time.Hour)
@@ -287,7 +287,7 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 			namespaces: []string{"a", "b"},
 			play: func(_ *testing.T, a *account, m *Monitor) {
 				a.set(false, "create pods", "create pods in b")
-				m.Refused(forbidden())
+				m.OnError(forbidden())
 				after(12 * time.Second)
 				a.take()
 			}, want: "may not create pods in namespace b (handler nodes/pod); account ann",
@@ -296,7 +296,7 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 			namespaces: []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"},
 			play: func(_ *testing.T, a *account, m *Monitor) {
 				a.set(false, "create pods", "create pods in b", "create pods in k")
-				m.Refused(forbidden())
+				m.OnError(forbidden())
 				after(12 * time.Second)
 				a.take()
 			}, want: "may not create pods in namespace b (10 of 11 were asked for) (handler nodes/pod); account ann",

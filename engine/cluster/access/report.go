@@ -42,7 +42,7 @@ func (m *Monitor) found(missing []gap) {
 	}
 	if len(given) > 0 {
 		m.Retry() // rights are given together, and each is asked for at a time of its own
-		m.settings.Owner.Given()
+		m.settings.Owner.OnGranted()
 	}
 }
 
@@ -54,8 +54,8 @@ func (m *Monitor) logOf(g gap) logr.Logger {
 	return m.settings.Log
 }
 
-// Lacks reports whether a right is known to be missing.
-func (m *Monitor) Lacks() bool {
+// HasMissing reports whether a right is known to be missing.
+func (m *Monitor) HasMissing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.missing) > 0
@@ -119,7 +119,7 @@ func (g gap) who() string {
 // Checks are the rights that are missing, a warning for each resource that lacks some, named "rights/" with
 // the resource. What the operator works without is no fault.
 func (m *Monitor) Checks() (out []ops.Check) {
-	by := m.By()
+	by := m.AccountSuffix()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := 0; i < len(m.missing); {
@@ -137,10 +137,10 @@ func (m *Monitor) Checks() (out []ops.Check) {
 	return out
 }
 
-// Concerning returns the missing rights that the engine or the handlers of a resource need in a namespace, as in "may not create
+// MissingFor returns the missing rights that the engine or the handlers of a resource need in a namespace, as in "may not create
 // deployments.apps (handler foos/app)". The name of the resource is that of its handlers in reasons.
-func (m *Monitor) Concerning(resource, namespace string) (out []string) {
-	by := m.By()
+func (m *Monitor) MissingFor(resource, namespace string) (out []string) {
+	by := m.AccountSuffix()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, g := range m.missing {
@@ -155,9 +155,9 @@ func (m *Monitor) Concerning(resource, namespace string) (out []string) {
 	return out
 }
 
-// By ends a message about a missing right with the account, as in "; account operator"; empty when the
+// AccountSuffix ends a message about a missing right with the account, as in "; account operator"; empty when the
 // account is not known.
-func (m *Monitor) By() string {
+func (m *Monitor) AccountSuffix() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.account == "" {

@@ -12,10 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Refused reports whether the API server refused a request because of a missing right, or because a webhook or a
+// IsRejected reports whether the API server refused a request because of a missing right, or because a webhook or a
 // policy denied it. People may change that at any time. A policy may answer with another code than 403, so the text
 // of the error is compared (k8s.io/apiserver/pkg/admission/plugin/policy/validating).
-func Refused(err error) bool {
+func IsRejected(err error) bool {
 	if apierrors.IsForbidden(err) {
 		return true
 	}

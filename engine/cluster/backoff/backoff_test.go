@@ -38,7 +38,7 @@ func TestRefused(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Refused(tt.err); got != tt.want {
+			if got := IsRejected(tt.err); got != tt.want {
 				t.Errorf("Refused(%v) = %v", tt.err, got)
 			}
 		})

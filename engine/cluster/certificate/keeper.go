@@ -194,7 +194,7 @@ func (k *Keeper) Lead(ctx context.Context) error {
 func (k *Keeper) keep(ctx context.Context) (again time.Time, err error) {
 	client := k.set.Client.Resource(secrets).Namespace(k.set.Namespace)
 	secret, err := client.Get(ctx, k.set.Name, metav1.GetOptions{})
-	if err != nil && !notfound.Says(err, secrets.GroupResource(), k.set.Name) {
+	if err != nil && !notfound.IsGone(err, secrets.GroupResource(), k.set.Name) {
 		return again, err
 	}
 	missing := err != nil

@@ -69,7 +69,7 @@ type Settings struct {
 
 // Access learns from refused requests which rights are missing, as [access.Monitor] does.
 type Access interface {
-	Refused(error)
+	OnError(error)
 }
 
 // New returns a recorder that does not send yet.
@@ -116,14 +116,14 @@ type sink struct {
 func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	s.active.Add(1)
 	defer s.active.Add(-1)
-	if s.ending.Refusal(event.Namespace) != nil {
+	if s.ending.Rejection(event.Namespace) != nil {
 		return event, nil
 	}
 	_, err := s.EventSinkImpl.Create(ctx, named(event))
-	if s.ending.Learn(event.Namespace, err) || errors.Is(err, transport.ErrNotLeading) {
+	if s.ending.Record(event.Namespace, err) || errors.Is(err, transport.ErrNotLeading) {
 		return event, nil
 	}
-	s.access.Refused(err)
+	s.access.OnError(err)
 	return event, err
 }
 
@@ -135,7 +135,7 @@ func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*
 	if errors.Is(err, transport.ErrNotLeading) {
 		return event, nil
 	}
-	s.access.Refused(err)
+	s.access.OnError(err)
 	return event, err
 }
 

@@ -76,7 +76,7 @@ func TestEventsThatCannotBeSent(t *testing.T) {
 // access is a function that gets the errors of requests.
 type access func(error)
 
-func (a access) Refused(err error) { a(err) }
+func (a access) OnError(err error) { a(err) }
 
 // TestEventsOfOneMoment holds that Events about one object get lost neither when they are reported in the same nanosecond, of
 // which client-go makes their names, nor when they are repeated.

@@ -16,12 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Says reports whether the error of a request for one object says that the object does not exist: it is a NotFound,
+// IsGone reports whether the error of a request for one object says that the object does not exist: it is a NotFound,
 // and its details name the resource and the object.
 //
 // For paths that it does not serve, a server answers with the text "404 page not found". client-go converts it to a
 // NotFound and fills in the details from the request; the cause UnexpectedServerResponse distinguishes it.
-func Says(err error, resource schema.GroupResource, name string) bool {
+func IsGone(err error, resource schema.GroupResource, name string) bool {
 	var known apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &known) {
 		return false
@@ -31,9 +31,9 @@ func Says(err error, resource schema.GroupResource, name string) bool {
 		details.Group == resource.Group && !slices.ContainsFunc(details.Causes, byClient)
 }
 
-// Unserved reports whether the error is a NotFound for the path and not for an object: the server does not serve
+// IsUnserved reports whether the error is a NotFound for the path and not for an object: the server does not serve
 // the resource, at this moment at least.
-func Unserved(err error) bool {
+func IsUnserved(err error) bool {
 	var known apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &known) {
 		return false
@@ -42,10 +42,10 @@ func Unserved(err error) bool {
 	return details != nil && slices.ContainsFunc(details.Causes, byClient)
 }
 
-// With reports whether an object is gone after the write with this response: a write that removes the last
+// IsGoneAfter reports whether an object is gone after the write with this response: a write that removes the last
 // finalizer of an object that is being deleted also deletes it, if its grace period is over, and the response has
 // the version before (deleteWithoutFinalizers in k8s.io/apiserver/pkg/registry/generic/registry/store.go).
-func With(o *unstructured.Unstructured) bool {
+func IsGoneAfter(o *unstructured.Unstructured) bool {
 	grace := o.GetDeletionGracePeriodSeconds()
 	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }

@@ -41,12 +41,12 @@ func TestSays(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := notfound.Says(tt.err, foos, "web"); got != tt.want {
+			if got := notfound.IsGone(tt.err, foos, "web"); got != tt.want {
 				t.Errorf("Says is %t, want %t", got, tt.want)
 			}
 		})
 	}
-	if notfound.Says(apierrors.NewNotFound(foos, ""), foos, "") {
+	if notfound.IsGone(apierrors.NewNotFound(foos, ""), foos, "") {
 		t.Error("a NotFound of nothing names something")
 	}
 }
@@ -66,7 +66,7 @@ func TestUnserved(t *testing.T) {
 		"a text that is no answer of it": {apierrors.NewGenericServerResponse(http.StatusBadGateway, "GET", foos, "web", "bad gateway", 0, true), false},
 		"no error":                       {nil, false},
 	} {
-		if got := notfound.Unserved(tt.err); got != tt.want {
+		if got := notfound.IsUnserved(tt.err); got != tt.want {
 			t.Errorf("%s: Unserved is %t, want %t", name, got, tt.want)
 		}
 	}
@@ -92,7 +92,7 @@ func TestWith(t *testing.T) {
 		"one whose grace period runs":                   {deleted + `,"deletionGracePeriodSeconds":30`, false},
 		"one whose grace period is over":                {deleted + `,"deletionGracePeriodSeconds":0`, true},
 	} {
-		if got := notfound.With(object(tt.metadata)); got != tt.want {
+		if got := notfound.IsGoneAfter(object(tt.metadata)); got != tt.want {
 			t.Errorf("%s: With is %t, want %t", name, got, tt.want)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 // short, because a new namespace of that name may be created at any time.
 const believed = 10 * time.Second
 
-// Ends reports whether a request was refused because this namespace is being deleted. That cannot be taken back: nothing
+// IsNamespaceTerminating reports whether a request was refused because this namespace is being deleted. That cannot be taken back: nothing
 // is made in it any more, and all that is in it goes.
-func Ends(err error, namespace string) bool {
+func IsNamespaceTerminating(err error, namespace string) bool {
 	cause, refused := apierrors.StatusCause(err, corev1.NamespaceTerminatingCause)
 	return refused && cause.Message == "namespace "+namespace+" is being terminated"
 }
@@ -36,9 +36,9 @@ type refusal struct {
 	until time.Time
 }
 
-// Learn takes the result of a request that creates an object in a namespace; nil for success. It reports whether
+// Record takes the result of a request that creates an object in a namespace; nil for success. It reports whether
 // the request was refused because the namespace is being deleted.
-func (n *Namespaces) Learn(namespace string, err error) (ends bool) {
+func (n *Namespaces) Record(namespace string, err error) (ends bool) {
 	ends = apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -57,8 +57,8 @@ func (n *Namespaces) Learn(namespace string, err error) (ends bool) {
 	return ends
 }
 
-// Refusal returns the last refusal by a namespace's deletion; nil if there was none in the last 10 seconds.
-func (n *Namespaces) Refusal(namespace string) error {
+// Rejection returns the last refusal by a namespace's deletion; nil if there was none in the last 10 seconds.
+func (n *Namespaces) Rejection(namespace string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if known := n.refused[namespace]; time.Now().Before(known.until) {

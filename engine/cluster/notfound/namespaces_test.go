@@ -24,28 +24,28 @@ func TestNamespacesThatAreBeingDeleted(t *testing.T) {
 		var all Namespaces
 		holds := func(namespace string, want error, when string) {
 			t.Helper()
-			if got := all.Refusal(namespace); !errors.Is(got, want) || (got == nil) != (want == nil) {
+			if got := all.Rejection(namespace); !errors.Is(got, want) || (got == nil) != (want == nil) {
 				t.Errorf("%s: creating in %s is refused with %v, want %v", when, namespace, got, want)
 			}
 		}
 		holds("shop", nil, "at first")
-		if all.Learn("shop", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("no role"))) {
+		if all.Record("shop", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("no role"))) {
 			t.Error("a missing right counts as the end of the namespace")
 		}
 		holds("shop", nil, "after a missing right")
-		if !all.Learn("shop", fmt.Errorf("applying: %w", late)) {
+		if !all.Record("shop", fmt.Errorf("applying: %w", late)) {
 			t.Error("the answer of a namespace that is being deleted is not recognised")
 		}
 		holds("shop", late, "after a refusal")
 		holds("other", nil, "after a refusal in shop")
 		time.Sleep(believed)
 		holds("shop", nil, "when a new namespace may have come")
-		all.Learn("shop", late)
-		all.Learn("shop", nil)
+		all.Record("shop", late)
+		all.Record("shop", nil)
 		holds("shop", nil, "after something was created there")
-		all.Learn("a", late)
+		all.Record("a", late)
 		time.Sleep(believed)
-		all.Learn("b", late)
+		all.Record("b", late)
 		if len(all.refused) != 1 {
 			t.Errorf("%d refusals are kept, want that of b alone", len(all.refused))
 		}

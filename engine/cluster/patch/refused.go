@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Refused reports whether an error is the server's refusal of a write's content, by a schema or by admission: the
+// IsRejected reports whether an error is the server's refusal of a write's content, by a schema or by admission: the
 // same write would be refused again, and another one may be accepted. Missing rights do not count.
-func Refused(err error) bool {
+func IsRejected(err error) bool {
 	if apierrors.IsForbidden(err) { // the authorizer's message begins with the user and the missing right
 		return !strings.Contains(err.Error(), "cannot patch resource")
 	}

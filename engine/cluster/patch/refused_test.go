@@ -68,7 +68,7 @@ func TestARefusalIsNoConflictOfVersions(t *testing.T) {
 				target = target.After(result)
 				result, err = Write(t.Context(), target, p, Marks{})
 			}
-			if tt.server.patches != tt.patches || Refused(err) != tt.refused || apierrors.IsConflict(err) == tt.refused || !errors.Is(err, tt.server.answer) {
+			if tt.server.patches != tt.patches || IsRejected(err) != tt.refused || apierrors.IsConflict(err) == tt.refused || !errors.Is(err, tt.server.answer) {
 				t.Errorf("%d patches, %v", tt.server.patches, err)
 			}
 		})

@@ -117,7 +117,7 @@ func CanRetry(err error, attempt int) bool {
 func (t Target) Live(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := t.Client.Get(ctx, t.Object.GetName(), metav1.GetOptions{})
 	switch {
-	case notfound.Says(err, t.Resource, t.Object.GetName()):
+	case notfound.IsGone(err, t.Resource, t.Object.GetName()):
 		return nil, nil
 	case err != nil || live.GetUID() != t.Object.GetUID():
 		return nil, err

@@ -254,7 +254,7 @@ func (w *writing) answered(written *unstructured.Unstructured, c change, subreso
 // conflict reads the object again after a request has failed because somebody else wrote. The error says why the write
 // cannot go on.
 func (w *writing) conflict(ctx context.Context, subresource string, said error) (*Conflict, error) {
-	if notfound.Says(said, w.to.Resource, w.out.Object.GetName()) {
+	if notfound.IsGone(said, w.to.Resource, w.out.Object.GetName()) {
 		return nil, w.to.confirm(ctx, said)
 	}
 	count := 0
@@ -304,7 +304,7 @@ func (t Target) confirm(ctx context.Context, said error) error {
 // reread reads the current object. The error is ErrGone if it is gone, or another object has its name.
 func (t Target) reread(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := t.Client.Get(ctx, t.Object.GetName(), metav1.GetOptions{})
-	if notfound.Says(err, t.Resource, t.Object.GetName()) {
+	if notfound.IsGone(err, t.Resource, t.Object.GetName()) {
 		return nil, ErrGone
 	}
 	if err != nil {

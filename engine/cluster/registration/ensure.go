@@ -42,7 +42,7 @@ func advised(doing string, gvr schema.GroupVersionResource, err error) error {
 		return nil
 	case apierrors.IsForbidden(err):
 		return &problem{fmt.Sprintf("%s: the account lacks a right to %s; operator rbac prints the roles", doing, name), err}
-	case notfound.Unserved(err):
+	case notfound.IsUnserved(err):
 		return &problem{fmt.Sprintf("%s: the API server does not serve %s; Kubernetes %s and later do", doing, name, since(gvr)), err}
 	}
 	return fmt.Errorf("%s: %w", doing, err)
@@ -70,7 +70,7 @@ func (k *Keeper) ensure(ctx context.Context, w *wanted, p *pace) (wait time.Dura
 	// The cache may be behind this keeper's own write.
 	client := k.set.Client.Resource(w.gvr)
 	o, err := client.Get(ctx, w.object.GetName(), metav1.GetOptions{})
-	missing := notfound.Says(err, w.gvr.GroupResource(), w.object.GetName())
+	missing := notfound.IsGone(err, w.gvr.GroupResource(), w.object.GetName())
 	switch {
 	case missing && w.part:
 		return 0, &problem{text: "applying the conversion of " + w.name() + ": the CRD does not exist"}
@@ -210,7 +210,7 @@ func (k *Keeper) leftovers(ctx context.Context, gvr schema.GroupVersionResource)
 func (k *Keeper) remove(ctx context.Context, gvr schema.GroupVersionResource, o *unstructured.Unstructured) error {
 	uid, version := o.GetUID(), o.GetResourceVersion()
 	err := k.set.Client.Resource(gvr).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
-	if apierrors.IsConflict(err) || notfound.Says(err, gvr.GroupResource(), o.GetName()) {
+	if apierrors.IsConflict(err) || notfound.IsGone(err, gvr.GroupResource(), o.GetName()) {
 		return nil // its event is on the way
 	}
 	if err == nil {

@@ -180,7 +180,7 @@ func (k *Keeper) look(ctx context.Context) (retry time.Duration, err error) {
 		}
 		paces[w.id()] = p
 		wait, err := k.ensure(ctx, w, p)
-		keep = keep || err != nil && !notfound.Unserved(err) // a missing object may replace an unwanted one
+		keep = keep || err != nil && !notfound.IsUnserved(err) // a missing object may replace an unwanted one
 		if errs = append(errs, err); wait > 0 && (retry == 0 || wait < retry) {
 			retry = wait
 		}

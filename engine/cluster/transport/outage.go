@@ -279,9 +279,9 @@ func (e *noReplyError) Timeout() bool {
 	return is && inner.Timeout()
 }
 
-// Unanswered reports whether an error means that the API server or its storage did not answer. An error of another server, which
+// IsUnanswered reports whether an error means that the API server or its storage did not answer. An error of another server, which
 // a handler has called, does not count.
-func Unanswered(err error) bool {
+func IsUnanswered(err error) bool {
 	_, silent := errors.AsType[*noReplyError](err)
 	_, late := errors.AsType[*noAnswerError](err)
 	return silent || late || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err) && ofStorage(err.Error())

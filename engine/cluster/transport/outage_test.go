@@ -139,7 +139,7 @@ func TestAStorageThatIsFullIsAnOutageOfWrites(t *testing.T) {
 					t.Errorf("logged: %v, away: %v, want an outage of writes: %v; the log says %q", w.Logged(), w.Away(), tt.outage, lines)
 				}
 				refused := apierrors.NewInternalError(errors.New(tt.says))
-				if got := Unanswered(refused); got != tt.outage {
+				if got := IsUnanswered(refused); got != tt.outage {
 					t.Errorf("the error %v counts as unanswered: %v", refused, got)
 				}
 				send(serving{}, http.MethodPatch)
@@ -191,7 +191,7 @@ func TestWhyAServerDoesNotAnswerIsSaidPlainly(t *testing.T) {
 				through := NewOutages(log).Transport(answering{tt.err})
 				_, _ = through.RoundTrip(request) // one that fails is no outage
 				time.Sleep(doubt)
-				if _, err := through.RoundTrip(request); !Unanswered(err) && !tt.give {
+				if _, err := through.RoundTrip(request); !IsUnanswered(err) && !tt.give {
 					t.Errorf("the error %v does not say that no server answered", err)
 				}
 				if got := strings.Join(lines, "\n"); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {

@@ -24,9 +24,9 @@ func Lacking(desired, live *unstructured.Unstructured, manager string) *fieldpat
 	return out
 }
 
-// Refused returns the fields of a manager that the API server requires and that it loses when it applies desired. Only
+// Required returns the fields of a manager that the API server requires and that it loses when it applies desired. Only
 // causes for missing required fields count: other errors may pass, and so may those of policies and webhooks.
-func Refused(desired, live *unstructured.Unstructured, manager string, causes []metav1.StatusCause) *fieldpath.Set {
+func Required(desired, live *unstructured.Unstructured, manager string, causes []metav1.StatusCause) *fieldpath.Set {
 	lacking, out := Lacking(desired, live, manager), fieldpath.NewSet()
 	_, others := managersOf(live, manager)
 	n := naming{desired.Object, live.Object, lacking, others}

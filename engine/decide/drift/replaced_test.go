@@ -229,7 +229,7 @@ func TestRefusedFields(t *testing.T) {
 			live := child(t, "{spec: {containers: [{name: old}, {name: web, image: a}]}}", [2]string{"op", own}, [2]string{"kubectl", `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:name":{}}}}}`})
 			asApplied(live, "op")
 			var got []string
-			for path := range Refused(child(t, tt.desired), live, "op", tt.causes).All() {
+			for path := range Required(child(t, tt.desired), live, "op", tt.causes).All() {
 				got = append(got, path.String())
 			}
 			if diff := cmp.Diff(tt.want, got, cmpopts.SortSlices(strings.Compare)); diff != "" {

@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// RefusedVersionText is part of the API server's error if managedFields of the object have an entry in a version that the
+// RejectedVersionText is part of the API server's error if managedFields of the object have an entry in a version that the
 // CRD has dropped. The apiVersion follows.
-const RefusedVersionText = "request to convert CR to an invalid group/version: "
+const RejectedVersionText = "request to convert CR to an invalid group/version: "
 
-// RefusedVersion returns the apiVersion with which the API server rejects applies to an object, because an entry of
+// RejectedVersion returns the apiVersion with which the API server rejects applies to an object, because an entry of
 // its managedFields has it and the CRD has dropped it.
-func RefusedVersion(err error) (apiVersion string, refused bool) {
+func RejectedVersion(err error) (apiVersion string, refused bool) {
 	if err == nil {
 		return "", false
 	}
@@ -27,7 +27,7 @@ func RefusedVersion(err error) (apiVersion string, refused bool) {
 	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
 		said = answer.Status().Message // the error may withhold it
 	}
-	_, text, found := strings.Cut(said, RefusedVersionText)
+	_, text, found := strings.Cut(said, RejectedVersionText)
 	if words := strings.Fields(text); found && len(words) > 0 {
 		return strings.TrimRight(words[0], ",:;"), true
 	}

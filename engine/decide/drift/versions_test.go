@@ -29,7 +29,7 @@ func TestRefusedVersion(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, refused := RefusedVersion(tt.err); got != tt.want || refused != (tt.want != "") {
+			if got, refused := RejectedVersion(tt.err); got != tt.want || refused != (tt.want != "") {
 				t.Errorf("%q, %t, want %q", got, refused, tt.want)
 			}
 		})

@@ -212,7 +212,7 @@ func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
 		return r.Succeed()
 	}
 	r = r.Start(h, now).fail(h, err, now, wait, asked)
-	if most := now.Add(max(refusedMost, h.Backoff.Initial)); !asked && retry.Refused(err) && r.Due.After(most) {
+	if most := now.Add(max(refusedMost, h.Backoff.Initial)); !asked && retry.IsRejected(err) && r.Due.After(most) {
 		r.Due = most
 	}
 	return r.inTime(h, err, now)

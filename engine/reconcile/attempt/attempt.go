@@ -206,7 +206,7 @@ func Note(h *dsl.Handler, r progress.Record, err error, now time.Time, namespace
 		return r.Wait(h, err, most, now)
 	case unreached(err):
 		return r.Unreached(h, err, now)
-	case errors.Is(err, errEnded) || notfound.Ends(err, namespace):
+	case errors.Is(err, errEnded) || notfound.IsNamespaceTerminating(err, namespace):
 		return r.End(h, err, now)
 	}
 	return r.Fail(h, err, now)

@@ -195,7 +195,7 @@ func (a *Subhandlers) note(h *dsl.Handler, r *dsl.Request, before progress.Recor
 		a.Troubles.Works(r.Log, r.Handler)
 	case !waits:
 		a.complain(r, err, false, before, after)
-		if a.Failed == nil || backoff.Refused(err) {
+		if a.Failed == nil || backoff.IsRejected(err) {
 			a.Failed = err
 		}
 	}
@@ -207,7 +207,7 @@ func (a *Subhandlers) unanswered(h *dsl.Handler, r *dsl.Request, before progress
 	after := before.Unanswered(h, err, time.Now())
 	said := before.Unasked > 0 && before.Message == after.Message
 	a.complain(r, err, said, before, after)
-	if a.Failed == nil || backoff.Refused(err) {
+	if a.Failed == nil || backoff.IsRejected(err) {
 		a.Failed = err
 	}
 	return after

@@ -46,7 +46,7 @@ func applyAs(t *testing.T, c *kit.Cluster, manager string) error {
 	}}
 	foos := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}).Namespace("default")
 	_, err = foos.Apply(t.Context(), "web", o, metav1.ApplyOptions{FieldManager: manager})
-	if _, is := drift.RefusedVersion(err); err != nil && !is {
+	if _, is := drift.RejectedVersion(err); err != nil && !is {
 		t.Fatal(err)
 	}
 	return err
