@@ -223,7 +223,7 @@ func (f *Family) left(t ownership.Target, owner metav1.Object) string {
 		return fmt.Sprintf("there is no handler %s any more", maker)
 	case handlers[at].Known.Patches != nil && !slices.Contains(handlers[at].Known.Patches, maker):
 		return fmt.Sprintf("handler %s does not patch any more", maker)
-	case handlers[at].Known.Withdraws && !filter.Chooses(handlers[at], owner):
+	case handlers[at].Known.Withdraws && !filter.Matches(handlers[at], owner):
 		return fmt.Sprintf("handler %s does not see the object any more", maker)
 	}
 	return ""

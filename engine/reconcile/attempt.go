@@ -124,7 +124,7 @@ func (p *run) outcome(ctx context.Context, st State, j *Attempt, request *dsl.Re
 			p.void(j)
 			return st, ends
 		}
-		if err = attempt.Laid(err, wrong); wrong == nil {
+		if err = attempt.JoinPatchError(err, wrong); wrong == nil {
 			j.Record.Step, j.Record.Parts = request.Step, parts.Known
 		}
 	}

@@ -20,7 +20,7 @@ import (
 func (p *run) ownConditions(st State, marks *patch.Marks) {
 	p.failing(st, marks)
 	if conditions.IsOwn(p.Object, conditions.Paused, p.Rules.Names) && !sets(st.Explicit, conditions.Paused) {
-		marks.Mended = append(marks.Mended, conditions.Paused)
+		marks.RemoveConditions = append(marks.RemoveConditions, conditions.Paused)
 	}
 }
 
@@ -44,7 +44,7 @@ func (p *run) failing(st State, marks *patch.Marks) {
 	set, mended, failing := before.Next(handlers, p.memory.Owes)
 	p.memory.Owes = p.memory.Owes && failing
 	if marks.Conditions = append(marks.Conditions, conditions.List(set)...); mended {
-		marks.Mended = append(marks.Mended, conditions.HandlersFailing)
+		marks.RemoveConditions = append(marks.RemoveConditions, conditions.HandlersFailing)
 	}
 }
 

@@ -81,7 +81,7 @@ func (p *run) entry(st State, r progress.Handler) progress.Entry {
 	if a.Err != nil && e.NewHandler && e.ToCreate(r, st.Look) {
 		p.filters.Due(r.ID)
 	}
-	if e.NewHandler && (a.Holds || !e.NewObject && filter.Chooses(r.Handler, st.Current)) {
+	if e.NewHandler && (a.Holds || !e.NewObject && filter.Matches(r.Handler, st.Current)) {
 		e = e.Introduce(r, st.Look, p.progress.Known(), p.othersMake(st, r))
 	}
 	return e
@@ -100,7 +100,7 @@ func (p *run) situation(st State, r progress.Handler) Situation {
 		Named: slices.Contains(n.Named, r.ID), Resync: n.Resync,
 		Fires: n.Clock.Fires(r), Granted: slices.Contains(p.Changes.Granted, r.ID),
 		Again:    again.Passed(p.Now),
-		Chosen:   !r.Level() || filter.Chooses(r.Handler, st.Current), // other handlers do not need it
+		Chosen:   !r.Level() || filter.Matches(r.Handler, st.Current), // other handlers do not need it
 		Gone:     p.Gone,
 		Released: p.Deletion != "" && !p.Gone && !p.hasFinalizer(),
 	}

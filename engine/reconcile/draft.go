@@ -35,7 +35,7 @@ func (d Draft) Again(o *unstructured.Unstructured) Draft {
 // With returns the draft with another handler's patch, in a reconcile at a time over an object of a generation. The
 // patch has no transformations, and is joined in place.
 func (d Draft) With(wants *dsl.Patch, generation int64, at time.Time) Draft {
-	laid, change, _, err := patch.Lay(d.Current, wants, generation, at)
+	laid, change, _, err := patch.Apply(d.Current, wants, generation, at)
 	if err != nil {
 		return d
 	}

@@ -51,7 +51,7 @@ func (p *run) answer(d Draft, r progress.Handler, c dsl.Cause, try progress.Reco
 	if asked {
 		return a
 	}
-	a.Holds = filter.Chooses(r.Handler, d.Current)
+	a.Holds = filter.Matches(r.Handler, d.Current)
 	if r.When == nil {
 		return a // caching it would cost more than asking again
 	}
@@ -93,8 +93,8 @@ func (p *run) askAgain(d Draft, q filter.Question) {
 // asks evaluates a handler's filters without caching the answer, because others may change the object before the
 // handler's turn.
 func (p *run) asks(d Draft, r progress.Handler, c dsl.Cause) (bool, error) {
-	if !filter.Chooses(r.Handler, d.Current) || r.When == nil {
-		return filter.Chooses(r.Handler, d.Current), nil
+	if !filter.Matches(r.Handler, d.Current) || r.When == nil {
+		return filter.Matches(r.Handler, d.Current), nil
 	}
 	return attempt.Ask(r.When, p.subject(d, r, c, p.progress.Entry(r).Try, p.family.Reader(), p.indexes.For(r.ID, c)))
 }
@@ -111,7 +111,7 @@ func (p *run) filterFailed(d Draft, q filter.Question, r progress.Handler, a fil
 	if !last && (q.Cause != dsl.Delete || p.Deletion == "" || r.NoFinalizer && !p.Gone) {
 		return
 	}
-	p.filters.Doubt()
+	p.filters.SetUnsure()
 	p.filters.notes = append(p.filters.notes, Note{
 		Action: r.ID, Reason: conditions.FilterFailed, Message: fmt.Sprintf("Deletion is held: it is unknown whether handler %s sees the object: %v", r.ID, a.Err),
 	})
@@ -153,7 +153,7 @@ func (p *run) matches(ctx context.Context, st State, j *Attempt) (State, filter.
 	if j.Reader.Level() && (!j.Cause.FromClock() || j.Cause == dsl.Again) {
 		e = e.FilteredOut()
 	}
-	if j.Reader.Stores() && p.Deletion == "" && a.Err == nil && filter.Chooses(j.Reader.Handler, st.Current) {
+	if j.Reader.Stores() && p.Deletion == "" && a.Err == nil && filter.Matches(j.Reader.Handler, st.Current) {
 		e = e.NotMet(j.Reader, st.Look)
 	}
 	p.progress.Put(j.Reader, e)
@@ -167,7 +167,7 @@ func (p *run) matches(ctx context.Context, st State, j *Attempt) (State, filter.
 // so that a later version of the object has them too; unchanged ones are not written.
 func (p *run) sayFiltered(ctx context.Context, st State, j *Attempt) State {
 	r := j.Reader
-	if r.Known.Filtered == nil || !r.Level() || p.Deletion != "" || !filter.Chooses(r.Handler, st.Current) {
+	if r.Known.Filtered == nil || !r.Level() || p.Deletion != "" || !filter.Matches(r.Handler, st.Current) {
 		return st
 	}
 	wants := dsl.NewPatch()

@@ -90,7 +90,7 @@ func (p *run) isInstructed(o *unstructured.Unstructured) bool {
 func (p *run) handlersIdle(at Draft) bool {
 	return !slices.ContainsFunc(p.Rules.Readers, func(r progress.Handler) bool {
 		asks := r.On(dsl.Delete) && !r.NoFinalizer && r.When != nil // evaluated in each reconcile to decide about the finalizer
-		return asks || p.memory.Filters.Of(r.Handler) != "" || !p.progress.IsHandlerIdle(r, at.Look, filter.Chooses(r.Handler, at.Current))
+		return asks || p.memory.Filters.Of(r.Handler) != "" || !p.progress.IsHandlerIdle(r, at.Look, filter.Matches(r.Handler, at.Current))
 	})
 }
 

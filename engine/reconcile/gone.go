@@ -197,7 +197,7 @@ func (p *run) settleGone(st State) (State, change) {
 		Gone: true, Deleted: true, Finalizer: p.hasFinalizer(), Open: st.Attempts.Open(true), Failed: p.isHeldUp(st), Unsure: p.isUnsure(st),
 	})
 	p.memory.Finalized = out.Finalized
-	return p.sayMended(st), out
+	return p.noteRecovered(st), out
 }
 
 // isBack reports whether the cache shows the object again: it was only missing for a while, and its state is kept.

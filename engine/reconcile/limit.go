@@ -129,7 +129,7 @@ func (p *run) settleLimits(st State, through bool, marks *patch.Marks) State {
 	case held.CanBegin():
 		p.memory.Held = ""
 		if conditions.IsOwn(p.Object, conditions.DeletionsHeld, p.Rules.Names) && !marks.Remove {
-			marks.Mended = append(marks.Mended, conditions.DeletionsHeld)
+			marks.RemoveConditions = append(marks.RemoveConditions, conditions.DeletionsHeld)
 		}
 		return st
 	case held.Reason == limits.RecordPending: // for a moment

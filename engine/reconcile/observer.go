@@ -31,7 +31,7 @@ const (
 	Plain NoteKind = iota
 	// FilterFails: the filter of a handler failed. FilterMended: it works again.
 	FilterFails
-	FilterMended
+	FilterRecovered
 )
 
 // Note is a message about a reconcile for people: a log line, an Event on the object, or both.
@@ -146,7 +146,7 @@ func (o *Observer) settled(p *run, out Result) {
 		}
 	}
 	if out.Stands {
-		troubles.Mended(p.Log(), Itself, "reconcile finished again")
+		troubles.LogRecovered(p.Log(), Itself, "reconcile finished again")
 	}
 }
 
@@ -157,7 +157,7 @@ func (o *Observer) say(p *run, n Note) {
 		f := p.failure(p.Log().WithValues("handler", n.Handler), n.Handler, n.Err)
 		f.Line, f.Grave, f.Known = cmp.Or(n.Line, "filter failed; the handler does not see the object"), true, n.Known
 		p.memory.Troubles.Say(o.Texts, filterOf(n.Handler), f)
-	case FilterMended:
+	case FilterRecovered:
 		p.Log().Info("filter can be asked again", "handler", n.Handler)
 		p.memory.Troubles.Over(filterOf(n.Handler))
 	case Plain:

@@ -64,7 +64,7 @@ func (p *run) edit(d Draft, j *Attempt, wants *dsl.Patch) (patch.Edit, error) {
 	if err != nil {
 		return patch.Edit{}, err
 	}
-	laid, _, _, err := patch.Lay(d.Current, made, p.generation(), p.Now)
+	laid, _, _, err := patch.Apply(d.Current, made, p.generation(), p.Now)
 	return patch.Edit{Before: d.Current.Object, After: laid.Object}, err
 }
 

@@ -155,7 +155,7 @@ func (s *ConditionsSchema) conditionRejected(err error) {
 // lacks these fields, or the server rejects them, everything else is written: the reconcile does not fail for them. Owed
 // is set to whether they must be written later.
 func (s *ConditionsSchema) Write(ctx context.Context, t patch.Target, wanted *dsl.Patch, marks patch.Marks, owed *bool) (patch.Result, error) {
-	if len(marks.Conditions) == 0 && len(marks.Mended) == 0 && len(marks.Ready) == 0 && marks.Observed == 0 {
+	if len(marks.Conditions) == 0 && len(marks.RemoveConditions) == 0 && len(marks.Ready) == 0 && marks.Observed == 0 {
 		return patch.Write(ctx, t, wanted, marks)
 	}
 	none := discovery.Status{}
@@ -175,7 +175,7 @@ func (s *ConditionsSchema) Write(ctx context.Context, t patch.Target, wanted *ds
 // limited returns marks without the fields that a status does not have.
 func limited(marks patch.Marks, has discovery.Status) patch.Marks {
 	if !has.Conditions.Kept {
-		marks.Conditions, marks.Mended, marks.Ready = nil, nil, nil
+		marks.Conditions, marks.RemoveConditions, marks.Ready = nil, nil, nil
 	}
 	if !has.Generation {
 		marks.Observed = 0

@@ -36,7 +36,7 @@ func (p *run) settle(st State) (State, change) {
 		out = p.settleDeletion(st)
 	}
 	if key := p.Rules.Retry; st.Retried {
-		out.marks.Spent = map[string]string{key: p.Object.GetAnnotations()[key]}
+		out.marks.RemoveAnnotations = map[string]string{key: p.Object.GetAnnotations()[key]}
 	}
 	if p.stores(out) {
 		retries, again := st.Attempts.Retries()
@@ -45,10 +45,10 @@ func (p *run) settle(st State) (State, change) {
 			st.Due = st.Due.Sooner(wait, queue.Due)
 		}
 	}
-	for _, q := range p.memory.Filters.Unasked() {
+	for _, q := range p.memory.Filters.NotEvaluated() {
 		p.askAgain(st.Draft, q)
 	}
-	st = p.sayMended(st)
+	st = p.noteRecovered(st)
 	if p.Rules.Spec.Cache != dsl.CacheMetadata { // otherwise other conditions are unknown
 		p.ownConditions(st, &out.marks)
 	}
@@ -69,10 +69,10 @@ func (p *run) wantsNoDeletion(st State, v change) bool {
 	return st.through() && p.memory.Sweep.Done(false)
 }
 
-// sayMended adds a note for each handler whose filters work again.
-func (p *run) sayMended(st State) State {
-	for _, handler := range p.memory.Filters.Mended() {
-		st = st.noted(Note{Kind: FilterMended, Handler: handler})
+// noteRecovered adds a note for each handler whose filters work again.
+func (p *run) noteRecovered(st State) State {
+	for _, handler := range p.memory.Filters.Recovered() {
+		st = st.noted(Note{Kind: FilterRecovered, Handler: handler})
 	}
 	return st
 }

@@ -49,7 +49,7 @@ func (p *run) writeFrom(ctx context.Context, st State, base *unstructured.Unstru
 	}
 	var result patch.Result
 	for {
-		v.marks.Along = p.family.Trim(target.Object)
+		v.marks.Annotations = p.family.Trim(target.Object)
 		p.progress.Sending(v.marks)
 		var err error
 		if st, result, err = p.send(ctx, st, target, st.Patch, v.marks); err != nil {

@@ -109,7 +109,7 @@ func (x *one) entries(o *cached.Object) (out []Entry, err error) {
 
 // ask evaluates the index's filters and its function, and turns a panic into an error.
 func (x *one) ask(o *unstructured.Unstructured) (out []dsl.Entry, err error) {
-	if !filter.Chooses(&dsl.Handler{Labels: x.Labels, Annotations: x.Annotations}, o) {
+	if !filter.Matches(&dsl.Handler{Labels: x.Labels, Annotations: x.Annotations}, o) {
 		return nil, nil
 	}
 	if broke := guard.Call("index function", func() { out, err = x.unguarded(o) }); broke != nil {

@@ -69,7 +69,7 @@ func (s *Sweeper) Withdrawing(owner metav1.Object) bool {
 // withdraws reports whether labels or annotations of an owner exclude it from a handler, and the handler then removes
 // its children.
 func withdraws(h *dsl.Handler, owner metav1.Object) bool {
-	return h.Known.Withdraws && !filter.Chooses(h, owner)
+	return h.Known.Withdraws && !filter.Matches(h, owner)
 }
 
 // unsure reports whether the filter of a handler fails that may take over children without a handler.

@@ -73,19 +73,19 @@ func timeless(tree map[string]any) map[string]any {
 // Along.
 func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	notes := t.notes(o, p, m)
-	for key, was := range m.Spent {
+	for key, was := range m.RemoveAnnotations {
 		if now, found := o.GetAnnotations()[key]; found && now == was {
 			notes = overlay(notes, map[string]any{key: nil})
 		}
 	}
 	c := wantedChange(o, p, m, notes)
-	if len(m.Along) == 0 || len(c.tree) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(m.Along)), func(n Note) bool { return n.Alone }) {
+	if len(m.Annotations) == 0 || len(c.tree) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(m.Annotations)), func(n Note) bool { return n.Alone }) {
 		return c
 	}
 	if notes == nil {
 		notes = map[string]any{}
 	}
-	for key, note := range m.Along {
+	for key, note := range m.Annotations {
 		switch {
 		case note.Text != "":
 			notes[key] = note.Text
@@ -99,11 +99,11 @@ func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 // notes returns the desired state of the engine's own annotations. A handler that removes all annotations does not
 // remove the engine's, because these hold what it knows of the object. Nil means none.
 func (t Target) notes(o *unstructured.Unstructured, p *dsl.Patch, m Marks) map[string]any {
-	if m.Annotation == "" && !sweeps(p) {
+	if m.Annotation == "" && !removesConditions(p) {
 		return nil
 	}
 	out := map[string]any{}
-	if t.Prefix != "" && sweeps(p) {
+	if t.Prefix != "" && removesConditions(p) {
 		for key, value := range o.GetAnnotations() {
 			_, asked := dsl.Path{"metadata", "annotations", key}.In(p.Object)
 			if strings.HasPrefix(key, t.Prefix+"/") && !asked {
@@ -121,8 +121,8 @@ func (t Target) notes(o *unstructured.Unstructured, p *dsl.Patch, m Marks) map[s
 	return out
 }
 
-// sweeps reports whether p may remove annotations without naming them.
-func sweeps(p *dsl.Patch) bool {
+// removesConditions reports whether p may remove annotations without naming them.
+func removesConditions(p *dsl.Patch) bool {
 	metadata, named := p.Object["metadata"]
 	all, _ := metadata.(map[string]any)
 	annotations, given := all["annotations"]
@@ -165,7 +165,7 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 
 // conditions returns the engine's own conditions to set, and the types of those to remove.
 func (m Marks) conditions() (set []metav1.Condition, removed []string) {
-	removed = slices.Clone(m.Mended)
+	removed = slices.Clone(m.RemoveConditions)
 	set = append(set, m.Conditions...)
 	for _, c := range m.Ready {
 		if c.Status == "" {

@@ -102,9 +102,9 @@ func TestTheEnginesAnnotationsStay(t *testing.T) {
 		"all are removed":                                           {all, Marks{}, tree{"theirs": nil}},
 		"all are removed, and a state is written":                   {all, Marks{Annotation: "op.dev/state", State: "t"}, tree{"theirs": nil, "op.dev/state": "t"}},
 		"all are removed, the state too":                            {all, Marks{Annotation: "op.dev/state"}, tree{"theirs": nil, "op.dev/state": nil}},
-		"all are removed, and one goes along":                       {all, Marks{Along: map[string]Note{"op.dev/children": {Text: "d"}}}, tree{"theirs": nil, "op.dev/children": "d"}},
-		"all are removed, and one of the engine's own":              {all, Marks{Along: map[string]Note{"op.dev/children": {Was: "c"}}}, tree{"theirs": nil, "op.dev/children": nil}},
-		"one of the engine's own is not removed with another value": {all, Marks{Along: map[string]Note{"op.dev/children": {Was: "d"}}}, tree{"theirs": nil}},
+		"all are removed, and one goes along":                       {all, Marks{Annotations: map[string]Note{"op.dev/children": {Text: "d"}}}, tree{"theirs": nil, "op.dev/children": "d"}},
+		"all are removed, and one of the engine's own":              {all, Marks{Annotations: map[string]Note{"op.dev/children": {Was: "c"}}}, tree{"theirs": nil, "op.dev/children": nil}},
+		"one of the engine's own is not removed with another value": {all, Marks{Annotations: map[string]Note{"op.dev/children": {Was: "d"}}}, tree{"theirs": nil}},
 		"all are removed, and one is set":                           {renewed, Marks{}, tree{"theirs": nil, "new": "x"}},
 		"one of the engine's own is removed by name":                {own, Marks{}, tree{"op.dev/children": nil}},
 	}

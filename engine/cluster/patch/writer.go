@@ -45,18 +45,18 @@ type Marks struct {
 	Annotation string
 	// State is its value; empty removes it.
 	State string
-	// Along are further annotations, by their keys. Only a [Note] with Alone is written if nothing else changes.
-	Along map[string]Note
-	// Spent are annotations to remove, with their values. One that has another value by now stays.
-	Spent map[string]string
+	// Annotations are further annotations, by their keys. Only a [Note] with Alone is written if nothing else changes.
+	Annotations map[string]Note
+	// RemoveAnnotations are annotations to remove, with their values. One that has another value by now stays.
+	RemoveAnnotations map[string]string
 	// Finalizer is the operator's finalizer, Earlier are those of its earlier names.
 	Finalizer string
 	Earlier   []string
 	// Add and Remove add or remove the finalizer; at most one is set.
 	Add, Remove bool
 	// Conditions are conditions of the engine to set; Mended are the types of conditions to remove.
-	Conditions []metav1.Condition
-	Mended     []string
+	Conditions       []metav1.Condition
+	RemoveConditions []string
 	// Ready are the condition [dsl.Ready] and those beside it, if the engine sets them. One without a status is removed.
 	Ready []metav1.Condition
 	// Observed is the value for status.observedGeneration; zero leaves the field to handlers. It is written with other
@@ -177,9 +177,9 @@ func Change(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now ti
 	return t.objectChange(o, p, Marks{}).join(t.statusChange(o, p, Marks{})).tree
 }
 
-// Lay returns an object with p's changes, the merge patch that leads there, and p as from Resolve. If nothing
+// Apply returns an object with p's changes, the merge patch that leads there, and p as from Resolve. If nothing
 // changes, the object is o itself. Generation and now are as in Target.
-func Lay(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) (laid *unstructured.Unstructured, change map[string]any, wants *dsl.Patch, err error) {
+func Apply(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) (laid *unstructured.Unstructured, change map[string]any, wants *dsl.Patch, err error) {
 	if wants, err = Resolve(o, p, generation, now); err != nil || wants.Empty() {
 		return o, nil, wants, err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Chooses reports whether the handler's filters on labels and annotations match an object.
-func Chooses(h *dsl.Handler, object metav1.Object) bool {
+// Matches reports whether the handler's filters on labels and annotations match an object.
+func Matches(h *dsl.Handler, object metav1.Object) bool {
 	return fulfils(object.GetLabels, h.Labels) && fulfils(object.GetAnnotations, h.Annotations)
 }
 
@@ -83,8 +83,8 @@ func (a *Answers) Due(handler string) { a.due = append(a.due, handler) }
 // failure.
 func (a *Answers) WasDue(handler string) bool { return slices.Contains(a.due, handler) }
 
-// Doubt notes that a filter of a handler that holds the object has failed.
-func (a *Answers) Doubt() { a.unsure = true }
+// SetUnsure notes that a filter of a handler that holds the object has failed.
+func (a *Answers) SetUnsure() { a.unsure = true }
 
 // Unsure reports whether Doubt was called in this reconcile.
 func (a *Answers) Unsure() bool { return a.unsure }
@@ -169,8 +169,8 @@ func (f *Faults) Answered(q Question) {
 	}
 }
 
-// Unasked returns the questions whose last evaluation failed and that were not evaluated in this reconcile.
-func (f *Faults) Unasked() (out []Question) {
+// NotEvaluated returns the questions whose last evaluation failed and that were not evaluated in this reconcile.
+func (f *Faults) NotEvaluated() (out []Question) {
 	for _, one := range f.known {
 		if !one.failed && !one.mended {
 			out = append(out, one.of)
@@ -179,9 +179,9 @@ func (f *Faults) Unasked() (out []Question) {
 	return out
 }
 
-// Mended removes the filters that have not failed in a reconcile and had an answer. It returns their handlers, except
+// Recovered removes the filters that have not failed in a reconcile and had an answer. It returns their handlers, except
 // those with another filter that fails with the same text.
-func (f *Faults) Mended() (handlers []string) {
+func (f *Faults) Recovered() (handlers []string) {
 	for k, one := range f.known {
 		if !one.mended {
 			continue

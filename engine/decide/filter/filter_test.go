@@ -30,7 +30,7 @@ func TestChooses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Chooses(&tt.handler, object); got != tt.want {
+			if got := Matches(&tt.handler, object); got != tt.want {
 				t.Errorf("the filters choose the object: %t, want %t", got, tt.want)
 			}
 		})
@@ -50,7 +50,7 @@ func TestATextIsReportedOnce(t *testing.T) {
 	}
 	mended := func(q Question) bool {
 		f.Answered(q)
-		return len(f.Mended()) > 0
+		return len(f.Recovered()) > 0
 	}
 	if failed(update, said("no such key")) {
 		t.Error("a first failure was known")
@@ -72,7 +72,7 @@ func TestATextIsReportedOnce(t *testing.T) {
 	}
 	f.Begin()
 	f.Answered(deletion)
-	if !failed(deletion, said("no such key")) || len(f.Mended()) > 0 {
+	if !failed(deletion, said("no such key")) || len(f.Recovered()) > 0 {
 		t.Error("a failure after an answer in the same pass is news, or the filter is mended")
 	}
 	f.Begin()
@@ -148,7 +148,7 @@ func TestAnswersAreKept(t *testing.T) {
 		t.Error("an answer is known before anybody was asked")
 	}
 	a.Note(q, Answer{Err: errors.New("no such key")})
-	a.Doubt()
+	a.SetUnsure()
 	if got, asked := a.Known(q); !asked || got.Holds || !got.Keeps() {
 		t.Errorf("the answer is %+v, known: %v", got, asked)
 	}

@@ -196,7 +196,7 @@ func (b Progress) gather(handlers []Handler, look *Look) (x essences) {
 		}
 	}
 	for _, one := range all {
-		x.lay(one.view, one.tree)
+		x.add(one.view, one.tree)
 	}
 	for _, one := range all {
 		switch {
@@ -224,8 +224,8 @@ func (b Progress) keep(h Handler, id, digest string, inEntry map[string]any, loo
 	return kept{id, h.View, tree}
 }
 
-// lay adds a handler's state to that of most handlers.
-func (x *essences) lay(v View, tree map[string]any) {
+// add adds a handler's state to that of most handlers.
+func (x *essences) add(v View, tree map[string]any) {
 	switch {
 	case tree == nil || x.Old != nil && len(x.Fields) == 0:
 	case len(v.Fields) == 0:

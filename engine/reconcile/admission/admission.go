@@ -140,7 +140,7 @@ func variableOf(r *admissionv1.AdmissionRequest) (any, error) {
 
 // matches reports whether the handler's filters match.
 func matches(h *dsl.Handler, r *dsl.AdmissionRequest) (bool, error) {
-	if !filter.Chooses(h, r.Object) {
+	if !filter.Matches(h, r.Object) {
 		return false, nil
 	}
 	if h.When == nil {
@@ -187,7 +187,7 @@ func refused(err error) *admissionv1.AdmissionResponse {
 // changeOf returns the changes of a patch in an object as a JSON patch (RFC 6902); nil without any.
 func changeOf(o *unstructured.Unstructured, wants *dsl.Patch) ([]byte, error) {
 	wants.Status, wants.Conditions, wants.Offered, wants.Retired = map[string]any{}, nil, nil, nil
-	laid, _, _, err := patch.Lay(o, wants, o.GetGeneration(), time.Time{})
+	laid, _, _, err := patch.Apply(o, wants, o.GetGeneration(), time.Time{})
 	if err != nil {
 		return nil, err
 	}

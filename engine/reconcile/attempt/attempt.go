@@ -173,9 +173,9 @@ func Void(err error) bool {
 	return !within && (errors.Is(err, errTimeout) || errors.Is(err, guard.ErrBroke))
 }
 
-// Laid returns the error of an attempt whose patch may be wrong. A wrong patch replaces success and waiting. If it is
+// JoinPatchError returns the error of an attempt whose patch may be wrong. A wrong patch replaces success and waiting. If it is
 // wrong for good, it also replaces another error, because the handler would write it again.
-func Laid(err, wrong error) error {
+func JoinPatchError(err, wrong error) error {
 	if _, waits := Waits(err); wrong != nil && (err == nil || waits || dsl.IsPermanent(wrong)) {
 		return wrong
 	}

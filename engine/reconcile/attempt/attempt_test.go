@@ -98,9 +98,9 @@ func TestTheEndOfATrouble(t *testing.T) {
 		all.Failed("loud", true)
 		time.Sleep(time.Minute)
 		all.Failed("loud", false)
-		all.Mended(log, "quiet", "handler works again")
-		all.Mended(log, "loud", "handler works again")
-		all.Mended(log, "loud", "handler works again")
+		all.LogRecovered(log, "quiet", "handler works again")
+		all.LogRecovered(log, "loud", "handler works again")
+		all.LogRecovered(log, "loud", "handler works again")
 		if got, want := strings.Join(lines, "\n"), `"level"=0 "msg"="handler works again" "failed"=2 "lasted"="1m0s"`; got != want {
 			t.Errorf("the log says\n%s\nwant\n%s", got, want)
 		}

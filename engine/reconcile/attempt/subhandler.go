@@ -152,7 +152,7 @@ func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Reque
 	case err != nil:
 		return a.unanswered(h, r, record, err)
 	case record.Unasked > 0:
-		a.Troubles.Mended(r.Log, r.Handler, "filter can be asked again")
+		a.Troubles.LogRecovered(r.Log, r.Handler, "filter can be asked again")
 		record.Unasked = 0
 	}
 	if !sees {
@@ -224,7 +224,7 @@ func (a *Subhandlers) complain(r *dsl.Request, err error, known bool, before, af
 
 // asked evaluates the filters of a sub-handler.
 func asked(h *dsl.Handler, r *dsl.Request) (bool, error) {
-	if !filter.Chooses(h, r.Object) || !touched(h, r) {
+	if !filter.Matches(h, r.Object) || !touched(h, r) {
 		return false, nil
 	}
 	if h.When == nil {

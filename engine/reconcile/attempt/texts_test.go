@@ -47,7 +47,7 @@ func (c *crowd) fails(name, handler, text string) {
 }
 
 func (c *crowd) works(name, handler string) {
-	c.troubles[name].Mended(c.log.WithValues("name", name), handler, "handler works again")
+	c.troubles[name].LogRecovered(c.log.WithValues("name", name), handler, "handler works again")
 }
 
 // take returns the lines since it was called before.

@@ -45,8 +45,8 @@ func (t *Troubles) Has(who string) bool { return t.by[who] != nil }
 // Any reports whether there is a failure that is not over.
 func (t *Troubles) Any() bool { return len(t.by) > 0 }
 
-// Mended logs that the failures of a handler are over, if there were any.
-func (t *Troubles) Mended(log logr.Logger, who, line string) {
+// LogRecovered logs that the failures of a handler are over, if there were any.
+func (t *Troubles) LogRecovered(log logr.Logger, who, line string) {
 	if known := t.by[who]; known != nil {
 		t.Over(who)
 		log.Info(line, "failed", known.failed, "lasted", time.Since(known.begun).Round(time.Second).String())
@@ -85,7 +85,7 @@ func (t *Troubles) Void(handler string) {
 func (t *Troubles) Settle() {
 	for _, who := range slices.Sorted(maps.Keys(t.by)) {
 		if known := t.by[who]; known.works {
-			t.Mended(known.log, who, "handler works again")
+			t.LogRecovered(known.log, who, "handler works again")
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (t *Troubles) Complain(texts *Texts, a Attempt) {
 		} else {
 			f.Log.Info(f.Line, "error", f.Err.Error())
 		}
-		t.Mended(f.Log, f.Handler, "handler works again")
+		t.LogRecovered(f.Log, f.Handler, "handler works again")
 	case logged:
 		t.Say(texts, f.Handler, f)
 	default:

@@ -168,7 +168,7 @@ func (x run) resolve(s state, p *dsl.Patch) (*dsl.Patch, error) {
 func (x run) show(s state, p *dsl.Patch) (_ state, outside bool) {
 	shown := *p
 	shown.Conditions = slices.Concat(p.Conditions, p.Offered)
-	laid, change, _, _ := patch.Lay(s.object, &shown, x.request.Object.GetGeneration(), time.Now()) // there are no transformations
+	laid, change, _, _ := patch.Apply(s.object, &shown, x.request.Object.GetGeneration(), time.Now()) // there are no transformations
 	s.object = laid
 	delete(change, "status")
 	return s, len(change) > 0
