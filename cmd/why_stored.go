@@ -71,7 +71,7 @@ func storedHandler(id string, e progress.Entry) why.Handler {
 	}
 	out := why.Handler{ID: id, Reason: f.Reason.String(), Message: f.Message}
 	if try.Cause != "" && !try.Done {
-		f.Reason, f.Attempts = why.ToRun, try.Worst()
+		f.Reason, f.Attempts = why.ToRun, try.Failures()
 		out.Cause, out.Attempts, out.Reason = f.Cause, f.Attempts, f.Reason.String()
 		if !try.Due.IsZero() {
 			out.Next = &try.Due

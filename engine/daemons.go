@@ -54,7 +54,7 @@ func (h daemonHost) Shown(o *unstructured.Unstructured) *unstructured.Unstructur
 
 // View returns a digest of a daemon's view of an object.
 func (h daemonHost) View(of *dsl.Handler, o *unstructured.Unstructured) string {
-	return progress.NewLook(o.Object).Digest(h.controller.Rules.Daemon(of).View)
+	return progress.NewSnapshot(o.Object).Digest(h.controller.Rules.Daemon(of).View)
 }
 
 // Enqueue queues an object for a reconcile.

@@ -37,7 +37,7 @@ func (p *run) account(h *why.Handler, out Result, r progress.Handler, w Why) {
 	}
 	f := why.Facts{
 		Handler: r.ID, Reason: w.Reason, Detail: w.Detail, Cause: string(w.Cause),
-		Attempts: record.Worst(), Message: record.Message, Failed: record.Failed, Waits: record.Waiting && !record.Done,
+		Attempts: record.Failures(), Message: record.Message, Failed: record.Failed, Waits: record.Waiting && !record.Done,
 	}
 	if record.Done && !record.Failed {
 		f.Attempts = 0

@@ -86,7 +86,7 @@ func (p *run) mayRun(st State, j *Attempt) (State, bool) {
 
 // call runs the code of an attempt's handler with a request, in the span in which the request may write.
 func (p *run) call(ctx context.Context, st State, j *Attempt, request *dsl.Request, span *transport.Span) (State, error) {
-	p.family.Claims.Begin(j.Reader.ID, j.Record.Past())
+	p.family.Claims.Begin(j.Reader.ID, j.Record.DoneParts())
 	j.Saw = st.Look.Digest(j.Reader.View)
 	start := time.Now()
 	j.Record = j.Record.Start(j.Reader.Handler, start)
@@ -97,7 +97,7 @@ func (p *run) call(ctx context.Context, st State, j *Attempt, request *dsl.Reque
 		code = p.Machines.Code(j, p.memory, p.Gone, p.resolve)
 	}
 	traced := p.startSpan(ctx, j)
-	err := attempt.Run(expiry.Restoring(discreet(traced, j.Reader), j.Reader.Restores()), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), span)
+	err := attempt.Run(expiry.Restoring(discreet(traced, j.Reader), j.Reader.Restores()), code, parts.Around(code.Func), request, j.Record.Deadline(j.Reader.Handler), span)
 	p.endSpan(traced, err)
 	request.Broke(err)
 	leave()
@@ -224,7 +224,7 @@ func (p *run) record(st State, j *Attempt, err error, took time.Duration) State 
 		err = j.Failed // the sub-handler may lack a right
 	}
 	p.Host.Refused(p.Key, j.Reader.ID, err)
-	if wait := j.Record.Waits(time.Now()); !j.Record.Done {
+	if wait := j.Record.Remaining(time.Now()); !j.Record.Done {
 		st.Due = st.Due.Sooner(wait, queue.Due)
 	}
 	return st
@@ -303,7 +303,7 @@ func (p *run) postponed(st State, j *Attempt) (w Why, wait time.Duration) {
 // may run.
 func (p *run) early(st State, j *Attempt) (w Why, wait time.Duration) {
 	w = Why{Handler: j.Reader.ID, Cause: j.Cause}
-	if wait := j.Record.Waits(p.Now); wait > 0 {
+	if wait := j.Record.Remaining(p.Now); wait > 0 {
 		w.Reason, w.Detail = why.BackOff, p.Now.Add(wait).Format(time.RFC3339)
 		return w, wait
 	}

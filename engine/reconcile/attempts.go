@@ -59,7 +59,7 @@ func Begin(r progress.Handler, c dsl.Cause, e progress.Entry, f progress.Facts) 
 }
 
 // Holds reports whether the handler's view of an object is the same as before it ran, or after its own changes.
-func (j *Attempt) Holds(at *progress.Look) bool {
+func (j *Attempt) Holds(at *progress.Snapshot) bool {
 	digest := at.Digest(j.Reader.View)
 	return digest == j.Saw || digest == j.Left
 }
@@ -118,7 +118,7 @@ func (js Attempts) States(before *Attempt) []collision.HandlerState {
 	for _, j := range js {
 		if j != before {
 			out = append(out, collision.HandlerState{
-				Handler: j.Reader.ID, Step: j.Entry.Try.Past(), Ran: j.Ran, Succeeded: j.Through(), Waiting: j.Record.Waiting,
+				Handler: j.Reader.ID, Step: j.Entry.Try.DoneParts(), Ran: j.Ran, Succeeded: j.Through(), Waiting: j.Record.Waiting,
 			})
 		}
 	}
@@ -130,7 +130,7 @@ func (js Attempts) States(before *Attempt) []collision.HandlerState {
 const manyFailures = 3
 
 // Fails reports whether a handler has failed for good, or many times, itself or in a sub-handler.
-func Fails(r progress.Record) bool { return r.Failed || !r.Done && r.Worst() >= manyFailures }
+func Fails(r progress.Record) bool { return r.Failed || !r.Done && r.Failures() >= manyFailures }
 
 // complaint returns the Event about a handler that fails, and its effect on the object. Gone: the object is gone, and
 // nothing holds it.
@@ -198,7 +198,7 @@ func (p *run) unfinished(st State, reader progress.Handler) ops.Open {
 		out.Reason = why.WhenFails.Brief(blind)
 	case r.Failed:
 		out.Reason = "failed for good: " + r.Message
-	case !r.Done && r.Worst() > 0 && (!r.Waiting || r.Parts != nil):
+	case !r.Done && r.Failures() > 0 && (!r.Waiting || r.Parts != nil):
 		out.Reason = "is tried again: " + r.Message
 	case r.Waiting:
 		out.Health, out.Reason = ops.Waits, waitsFor(r.Message)

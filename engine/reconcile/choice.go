@@ -48,7 +48,7 @@ func choose(lifecycle dsl.Lifecycle, due []dsl.Due) (out []dsl.Due, err error) {
 // runnable returns the attempts that could run now and have not.
 func (p *run) runnable(st State) (out Attempts) {
 	for _, j := range st.Attempts {
-		if !j.Ran && !j.Record.Done && j.Record.Waits(p.Now) <= 0 && p.blocker(st, j.Reader.Handler) == "" {
+		if !j.Ran && !j.Record.Done && j.Record.Remaining(p.Now) <= 0 && p.blocker(st, j.Reader.Handler) == "" {
 			out = append(out, j)
 		}
 	}
@@ -58,7 +58,7 @@ func (p *run) runnable(st State) (out Attempts) {
 // backoff returns the shortest back-off of an attempt; zero for none.
 func (js Attempts) backoff(now time.Time) (wait time.Duration) {
 	for _, j := range js {
-		if w := j.Record.Waits(now); w > 0 && !j.Record.Done && (wait == 0 || w < wait) {
+		if w := j.Record.Remaining(now); w > 0 && !j.Record.Done && (wait == 0 || w < wait) {
 			wait = w
 		}
 	}

@@ -77,7 +77,7 @@ func (c *Clock) Ran(h progress.Handler) bool {
 
 // ScheduleNext sets the timers for the next reconcile, after the handlers have run. Look is the object after their changes. It
 // returns the time of the earliest, zero for none.
-func (c *Clock) ScheduleNext(attempts Attempts, look *progress.Look, now time.Time) (due time.Time) {
+func (c *Clock) ScheduleNext(attempts Attempts, look *progress.Snapshot, now time.Time) (due time.Time) {
 	if c == nil {
 		return due
 	}

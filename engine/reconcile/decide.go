@@ -136,7 +136,7 @@ func (p *run) othersMake(st State, r progress.Handler) bool {
 		if other.ID == r.ID || e.Handled != "" || !other.On(dsl.Create) {
 			return false
 		}
-		return e.Try.Begun() || e.ToCreate(other, st.Look) && p.blocker(st, other.Handler) != ""
+		return e.Try.IsUnfinished() || e.ToCreate(other, st.Look) && p.blocker(st, other.Handler) != ""
 	})
 }
 

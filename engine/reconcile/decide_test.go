@@ -92,7 +92,7 @@ func TestWhatEndsAWait(t *testing.T) {
 			s := tt.s
 			s.At, s.Now, s.Present, s.Chosen = noon, "now", true, true
 			e, _ := Decide(h, progress.Entry{Handled: "before", Deletion: s.Deletion, Try: failing(c)}, s)
-			if got := e.Try.Waits(noon) > 0; got != tt.waits {
+			if got := e.Try.Remaining(noon) > 0; got != tt.waits {
 				t.Errorf("it waits: %v, want %v; its try is %+v", got, tt.waits, e.Try)
 			}
 		})

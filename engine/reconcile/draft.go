@@ -19,12 +19,12 @@ type Draft struct {
 	Patch   *dsl.Patch
 	Current *unstructured.Unstructured
 	// Look reads the current object.
-	Look *progress.Look
+	Look *progress.Snapshot
 }
 
 // draftOf returns the draft of an object without changes of handlers.
 func draftOf(o *unstructured.Unstructured) Draft {
-	return Draft{Patch: dsl.NewPatch(), Current: o, Look: progress.NewLook(o.Object)}
+	return Draft{Patch: dsl.NewPatch(), Current: o, Look: progress.NewSnapshot(o.Object)}
 }
 
 // Again returns the draft of an object without changes of handlers, with the outcomes of this draft.

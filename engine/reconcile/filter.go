@@ -25,13 +25,13 @@ const unsureLook = 10 * time.Second
 type filters struct {
 	filter.Answers
 	// of is the subject of the answers: the object, and the outcomes of handlers.
-	of    *progress.Look
+	of    *progress.Snapshot
 	notes []Note
 	due   queue.Next
 }
 
 // about drops the answers if they are about another version of the object, or other outcomes.
-func (f *filters) about(look *progress.Look) {
+func (f *filters) about(look *progress.Snapshot) {
 	if f.of != look {
 		f.of = look
 		f.Reset()

@@ -100,7 +100,7 @@ func TestADraftLooksAsItsObject(t *testing.T) {
 				continue
 			}
 			at = at.With(p, 1, time.Unix(1e9, 0))
-			fresh := progress.NewLook(at.Current.Object)
+			fresh := progress.NewSnapshot(at.Current.Object)
 			for _, v := range views {
 				if got, want := at.Look.Digest(v), fresh.Digest(v); got != want {
 					t.Fatalf("seed %d, step %d, patch %+v of %v: view %s is %s, want %s", seed, step, p, at.Current.Object, v.Name(), got, want)

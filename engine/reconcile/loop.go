@@ -89,13 +89,13 @@ func (p *run) limitLoops(st State, v change) State {
 // progressed reports whether an attempt got further: its machine moved or changed its object, or more steps and
 // sub-handlers are done. Such an attempt ends a row of runs at once.
 func progressed(j *Attempt) bool {
-	return j.Machine != nil && (len(j.Machine.Moves) > 0 || j.Machine.Sent.Put) || j.Record.Past() > j.Entry.Try.Past()
+	return j.Machine != nil && (len(j.Machine.Moves) > 0 || j.Machine.Sent.Put) || j.Record.DoneParts() > j.Entry.Try.DoneParts()
 }
 
 // askedAgain returns the time after which a handler asks to run again. Asks is false if it does not.
 func askedAgain(j *Attempt, now time.Time) (after time.Duration, asks bool) {
 	if asks = !j.Record.Done; asks {
-		after = j.Record.Waits(now)
+		after = j.Record.Remaining(now)
 	}
 	if j.Again != nil && (!asks || *j.Again < after) {
 		return *j.Again, true

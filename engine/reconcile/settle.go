@@ -40,7 +40,7 @@ func (p *run) settle(st State) (State, change) {
 	}
 	if p.stores(out) {
 		retries, again := st.Attempts.Retries()
-		stored := progress.Draft{Look: st.Look, Wanted: st.Patch, Finalizer: out.Add, Retries: retries, Again: again}
+		stored := progress.Draft{Snapshot: st.Look, Wanted: st.Patch, Finalizer: out.Add, Retries: retries, Again: again}
 		if wait := p.progress.Save(stored, &out.marks); wait > 0 {
 			st.Due = st.Due.Sooner(wait, queue.Due)
 		}

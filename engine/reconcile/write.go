@@ -176,7 +176,7 @@ func (p *run) correct(ctx context.Context, st State, written *unstructured.Unstr
 		return st, marks
 	}
 	var again patch.Marks
-	if !p.progress.Store(progress.Draft{Look: st.Look, Wanted: st.Patch}, &again) {
+	if !p.progress.Store(progress.Draft{Snapshot: st.Look, Wanted: st.Patch}, &again) {
 		return st, marks
 	}
 	target := p.target(st, written)

@@ -175,7 +175,7 @@ func (v *View) ExpectOwnState(left *unstructured.Unstructured) {
 
 // digest returns the digest of the object itself.
 func (v *View) digest(o *unstructured.Unstructured) string {
-	return progress.NewLook(o.Object).Digest(v.index.settings.All)
+	return progress.NewSnapshot(o.Object).Digest(v.index.settings.All)
 }
 
 // look returns the digest of the related objects. If they cannot be read now, the last digest counts, and the object

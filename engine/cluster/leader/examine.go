@@ -78,14 +78,14 @@ func (x *examiner) listen(ctx context.Context) {
 			x.set.Log.V(1).Info("this process may not watch the lock, so it notices later when somebody takes it", "lock", x.set.lockName())
 			return
 		case err == nil:
-			x.hear(ctx, stream)
+			x.readWatch(ctx, stream)
 		}
 		x.set.pause(ctx)
 	}
 }
 
-// hear takes the signs of one watch. A watch may report an old state, so it decides nothing itself.
-func (x *examiner) hear(ctx context.Context, stream apiwatch.Interface) {
+// readWatch takes the signs of one watch. A watch may report an old state, so it decides nothing itself.
+func (x *examiner) readWatch(ctx context.Context, stream apiwatch.Interface) {
 	defer stream.Stop()
 	for {
 		select {

@@ -39,7 +39,7 @@ func (c *collector) resource(r *dsl.Resource) {
 	if byReference(r) {
 		c.offer(about{Name: r.Name, subresource: "finalizers"}, because(holdsUp), "update")
 	}
-	c.tells(r)
+	c.offerConditions(r)
 	for _, relation := range r.Relations() {
 		if of := relation.Namespace; of != "" && len(c.spaces) > 0 && !slices.Contains(c.spaces, of) {
 			continue // nothing is watched outside the scope
@@ -100,9 +100,9 @@ func ownsWorkloads(r *dsl.Resource) bool {
 	return false
 }
 
-// tells offers the rights to set conditions that no handler asks for, unless others need them, as far as is known without
+// offerConditions offers the rights to set conditions that no handler asks for, unless others need them, as far as is known without
 // the schema. Built-in kinds do not get them, and a cache of metadata does not show which there are.
-func (c *collector) tells(r *dsl.Resource) {
+func (c *collector) offerConditions(r *dsl.Resource) {
 	const why = "says on an object which handlers fail, and that it is paused; without it, objects do not say so"
 	ofObjects := func(h *dsl.Handler) bool { return !h.ResourceWide }
 	if dsl.BuiltIn(r.Name.Group) || r.Cache == dsl.CacheMetadata || !slices.ContainsFunc(r.Handlers(), ofObjects) {
@@ -246,7 +246,7 @@ func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need
 // renames is the purpose of rights for an operator with earlier names.
 const renames = "moves what it has left under its earlier names (metadata.was)"
 
-const hears = "notices at once when somebody takes or deletes the leader's lock"
+const noticesLock = "notices at once when somebody takes or deletes the leader's lock"
 
 // events adds the right to send Events, which are in the namespace of their object, or in the namespace default for
 // cluster-scoped objects.
@@ -274,11 +274,11 @@ func (c *collector) leader(namespace string) {
 	case dsl.LeaderLease:
 		c.add(named, because("holds the leader's lock"), "get", "update")
 		c.add(lock, because("holds the leader's lock"), "create")
-		c.offer(named, because(hears), "watch")
+		c.offer(named, because(noticesLock), "watch")
 	case dsl.LeaderLife:
 		c.add(named, because("holds the leader's lock"), "get", "delete")
 		c.add(lock, because("holds the leader's lock"), "create")
-		c.offer(named, because(hears), "watch")
+		c.offer(named, because(noticesLock), "watch")
 		c.add(about{Name: dsl.ResourceName{Resource: "pods"}, namespace: namespace}, because("looks whether the leader's pod is there"), "get")
 	}
 }

@@ -41,7 +41,7 @@ type warningTransport struct {
 func (t warningTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
 	if err == nil && len(response.Header["Warning"]) > 0 {
-		t.hear(r, response.Header["Warning"])
+		t.log(r, response.Header["Warning"])
 	}
 	return response, err
 }
@@ -49,8 +49,8 @@ func (t warningTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the connections underneath, to close idle ones.
 func (t warningTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// hear logs the new warnings of a response.
-func (w *warnings) hear(r *http.Request, headers []string) {
+// log logs the new warnings of a response.
+func (w *warnings) log(r *http.Request, headers []string) {
 	if dsl.Discreet(r.Context()) {
 		return
 	}

@@ -73,7 +73,7 @@ func TestWorkForATimeEndsWhenThatMovesOn(t *testing.T) {
 // TestTheTimeForWhichAHandlerRanIsStored holds that the next process knows it, and that nothing is stored before.
 func TestTheTimeForWhichAHandlerRanIsStored(t *testing.T) {
 	h := Handler{Handler: &dsl.Handler{ID: "expire", Causes: []dsl.Cause{dsl.Timer}, Timing: &dsl.Timing{At: func(*dsl.Subject) (time.Time, error) { return noon, nil }}}}
-	look := NewLook(map[string]any{"spec": map[string]any{"size": int64(1)}})
+	look := NewSnapshot(map[string]any{"spec": map[string]any{"size": int64(1)}})
 	b := Progress{UID: "one"}
 	if text, _, err := b.Encode([]Handler{h}, look, maxSize); err != nil || text != "" || b.Mark([]Handler{h}) != "" {
 		t.Errorf("before it has run, %q is stored (%v)", text, err)

@@ -80,33 +80,33 @@ func asks(do func()) int {
 func TestABombCostsLittle(t *testing.T) {
 	h, size := reading(updates).named("h"), reading(updates, dsl.Field("spec.size")).named("h")
 	red, blue := object(1, "red"), object(1, "blue")
-	for name, text := range bombs(t, NewLook(red).Digest(h.View)) {
+	for name, text := range bombs(t, NewSnapshot(red).Digest(h.View)) {
 		t.Run(name, func(t *testing.T) {
 			var b Progress
 			var err, lost, unread error
 			if took := asks(func() {
 				if b, err = Load(text, uid); err == nil {
-					b = b.adapt([]Handler{h}, Moment{Look: NewLook(blue), Generation: 2})
+					b = b.adapt([]Handler{h}, Moment{Look: NewSnapshot(blue), Generation: 2})
 				}
 			}); took > 1<<20+2*len(text) || err != nil || !b.Known {
 				t.Errorf("opening it takes %d bytes; known %v, %v", took, b.Known, err)
 			}
-			if e, _ := b.Entry("h"); e.Due(h.Handler, Facts{Now: NewLook(blue).Digest(h.View), Present: true, First: true}) != dsl.Update {
+			if e, _ := b.Entry("h"); e.Due(h.Handler, Facts{Now: NewSnapshot(blue).Digest(h.View), Present: true, First: true}) != dsl.Update {
 				t.Errorf("the handler is not to run for a change: %+v", e)
 			}
-			if took := asks(func() { _, unread = b.Old(h, NewLook(blue)) }); took > mostForAText || !errors.Is(unread, ErrLarge) {
+			if took := asks(func() { _, unread = b.Old(h, NewSnapshot(blue)) }); took > mostForAText || !errors.Is(unread, ErrLarge) {
 				t.Errorf("what was takes %d bytes: %v", took, unread)
 			}
 			if took := asks(func() {
 				b, _ = Load(text, uid)
-				b, lost = b.Adapt([]Handler{size}, Moment{Look: NewLook(blue), Generation: 2})
+				b, lost = b.Adapt([]Handler{size}, Moment{Look: NewSnapshot(blue), Generation: 2})
 			}); took > mostForAText || !errors.Is(lost, ErrLarge) {
 				t.Errorf("a handler that looks at something else takes %d bytes: %v", took, lost)
 			}
-			if e, _ := b.Entry("h"); e.Due(size.Handler, Facts{Now: NewLook(blue).Digest(size.View), Present: true, First: true}) != dsl.Update {
+			if e, _ := b.Entry("h"); e.Due(size.Handler, Facts{Now: NewSnapshot(blue).Digest(size.View), Present: true, First: true}) != dsl.Update {
 				t.Errorf("that handler is not to run for a change: %+v", e)
 			}
-			next, _, err := b.handled(size, blue).Encode([]Handler{size}, NewLook(blue), maxSize)
+			next, _, err := b.handled(size, blue).Encode([]Handler{size}, NewSnapshot(blue), maxSize)
 			if err != nil || len(next) > 300 {
 				t.Errorf("what is stored next has %d bytes, %v", len(next), err)
 			}
@@ -144,7 +144,7 @@ func TestWhatIsStoredIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			was := map[string]any{"spec": tt.spec}
-			text, degraded, err := Progress{UID: uid}.handled(h, was).Encode([]Handler{h}, NewLook(was), maxSize)
+			text, degraded, err := Progress{UID: uid}.handled(h, was).Encode([]Handler{h}, NewSnapshot(was), maxSize)
 			if err != nil || degraded != tt.degraded {
 				t.Fatalf("degraded %v, %v", degraded, err)
 			}
@@ -152,8 +152,8 @@ func TestWhatIsStoredIsRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b = b.adapt([]Handler{h}, Moment{Look: NewLook(object(1, "red"))})
-			old, err := b.Old(h, NewLook(object(1, "red")))
+			b = b.adapt([]Handler{h}, Moment{Look: NewSnapshot(object(1, "red"))})
+			old, err := b.Old(h, NewSnapshot(object(1, "red")))
 			if err != nil || !tt.degraded && !cmp.Equal(old, was) {
 				t.Errorf("it is read as %d values, %v", len(old), err)
 			}
@@ -166,7 +166,7 @@ func TestWhatIsStoredIsRead(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	h := reading(updates).named("h")
 	red := object(1, "red")
-	for _, text := range bombs(f, NewLook(red).Digest(h.View)) {
+	for _, text := range bombs(f, NewSnapshot(red).Digest(h.View)) {
 		f.Add(text)
 	}
 	for _, text := range entries() {
@@ -190,9 +190,9 @@ func FuzzLoad(f *testing.F) {
 			if err != nil {
 				return
 			}
-			b = b.adapt(handlers, Moment{Look: NewLook(red), Generation: 1})
-			_, _ = b.Old(h, NewLook(red))
-			again, _, err := b.Encode(handlers, NewLook(red), maxSize)
+			b = b.adapt(handlers, Moment{Look: NewSnapshot(red), Generation: 1})
+			_, _ = b.Old(h, NewSnapshot(red))
+			again, _, err := b.Encode(handlers, NewSnapshot(red), maxSize)
 			if err != nil && !errors.Is(err, errRoom) {
 				t.Fatal(err)
 			}

@@ -177,12 +177,12 @@ func (e Entry) update(now string) dsl.Cause {
 
 // undoes reports whether the handler has begun work for another view than it has handled. If the object changes back,
 // the handler must run once more.
-func (e Entry) undoes() bool { return e.Handled != "" && e.handling() && e.Try.Begun() }
+func (e Entry) undoes() bool { return e.Handled != "" && e.handling() && e.Try.IsUnfinished() }
 
 // halfway reports whether the handler has begun with another view, and has failed so far, or waits. That work may have
 // to be undone, although the view is as before again.
 func (e Entry) halfway(now string) bool {
-	return e.handling() && e.Try.View != now && e.Try.Begun()
+	return e.handling() && e.Try.View != now && e.Try.IsUnfinished()
 }
 
 // pending returns the cause of unfinished work; empty if there is none.
@@ -267,7 +267,7 @@ func (e Entry) FilteredOut() Entry {
 
 // NotMet returns the entry of a handler whose when does not hold for the object of the look. The last handled state is
 // kept, so that the handler catches up when its when holds.
-func (e Entry) NotMet(h Handler, look *Look) Entry {
+func (e Entry) NotMet(h Handler, look *Snapshot) Entry {
 	now := look.Digest(h.View)
 	switch {
 	case e.Handled == "" || e.Unmet == now:
@@ -324,16 +324,16 @@ func (e Entry) RetryNow() (_ Entry, some bool) {
 }
 
 // ToCreate reports whether the handler is due for create, or will be once its filters match.
-func (e Entry) ToCreate(h Handler, look *Look) bool {
-	return e.Handled == "" && h.On(dsl.Create) && (!e.NewHandler || e.NewObject) && look.Seen(h.View)
+func (e Entry) ToCreate(h Handler, look *Snapshot) bool {
+	return e.Handled == "" && h.On(dsl.Create) && (!e.NewHandler || e.NewObject) && look.Exists(h.View)
 }
 
 // Introduce returns the entry of a handler that is new to an object. The object is known if other handlers have handled
 // it. For a new object, the handler runs for create if some of its view exists by now, because it may have been
 // written since. Otherwise it waits for that while others are still making the object.
-func (e Entry) Introduce(h Handler, look *Look, known, making bool) Entry {
+func (e Entry) Introduce(h Handler, look *Snapshot, known, making bool) Entry {
 	switch {
-	case e.NewObject && look.Seen(h.View):
+	case e.NewObject && look.Exists(h.View):
 		e.NewHandler, e.NewObject = false, false
 		return e
 	case e.NewObject && making:
@@ -346,7 +346,7 @@ func (e Entry) Introduce(h Handler, look *Look, known, making bool) Entry {
 }
 
 // Start returns the entry of a handler that takes the object's current state as given.
-func (e Entry) Start(h Handler, look *Look, implied bool) Entry {
+func (e Entry) Start(h Handler, look *Snapshot, implied bool) Entry {
 	e.ViewName, e.Handled, e.Implied, e.NewHandler, e.OldDropped, e.Old = h.View.Name(), look.Digest(h.View), implied, false, false, nil
 	e.NewObject, e.Unmet, e.OldUnmet = false, "", nil
 	if h.Old {
@@ -357,7 +357,7 @@ func (e Entry) Start(h Handler, look *Look, implied bool) Entry {
 
 // Corrected returns the entry of a handler whose changes the server dropped or rewrote. Wanted is the digest of its
 // view as intended, found is a look at the result.
-func (e Entry) Corrected(wanted string, found *Look, h Handler) Entry {
+func (e Entry) Corrected(wanted string, found *Snapshot, h Handler) Entry {
 	if e.Try.View == wanted {
 		e.Try.View = found.Digest(h.View)
 	}

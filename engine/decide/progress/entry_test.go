@@ -130,7 +130,7 @@ func TestTries(t *testing.T) {
 // others changed is.
 func TestCorrected(t *testing.T) {
 	r := reading(both, dsl.Field("spec.size"))
-	look := func(size int64) *Look { return NewLook(map[string]any{"spec": map[string]any{"size": size}}) }
+	look := func(size int64) *Snapshot { return NewSnapshot(map[string]any{"spec": map[string]any{"size": size}}) }
 	own := Entry{Handled: look(7).Digest(r.View)}.Corrected(look(7).Digest(r.View), look(8), r)
 	if own.Handled != look(8).Digest(r.View) {
 		t.Error("the server's answer is not entered")

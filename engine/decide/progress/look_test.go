@@ -44,7 +44,7 @@ func TestALookAfterAPatch(t *testing.T) {
 		"of nothing that counts": {"metadata": map[string]any{"generation": int64(2)}},
 	}
 	for by, patch := range patches {
-		before := NewLook(object)
+		before := NewSnapshot(object)
 		for _, v := range views {
 			before.Digest(NewView(v, Own{}))
 		}
@@ -52,7 +52,7 @@ func TestALookAfterAPatch(t *testing.T) {
 		after := before.With(patched, patch)
 		for of, v := range views {
 			view := NewView(v, Own{})
-			if got, want := after.Digest(view), NewLook(patched).Digest(view); got != want {
+			if got, want := after.Digest(view), NewSnapshot(patched).Digest(view); got != want {
 				t.Errorf("after a patch %s, of %s: %s, want %s", by, of, got, want)
 			}
 		}
@@ -68,7 +68,7 @@ func TestAKeptAnnotationOfAToolCountsWhereItIsNamed(t *testing.T) {
 			all := reading(updates, dsl.Field("metadata.annotations")).named("all")
 			o := map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: "shop", "note": "x"}}}
 			b := Progress{UID: uid}.handled(one, o).handled(all, o)
-			look := NewLook(map[string]any{})
+			look := NewSnapshot(map[string]any{})
 			got := reload(t, b, []Handler{one, all}, look.object, []Handler{one, all}, Moment{Look: look})
 			for r, want := range map[*Handler]map[string]any{&one: {key: "shop"}, &all: {"note": "x"}} {
 				if diff := cmp.Diff(map[string]any{"metadata": map[string]any{"annotations": want}}, oldOf(got, *r)); diff != "" {
@@ -79,8 +79,8 @@ func TestAKeptAnnotationOfAToolCountsWhereItIsNamed(t *testing.T) {
 				t.Errorf("the text has more than one state: %s", text)
 			}
 			wider := all.named("one")
-			got = reload(t, b, []Handler{one, all}, look.object, []Handler{wider, all}, Moment{Look: NewLook(o)})
-			if e, _ := got.Entry("one"); e.Handled != NewLook(o).Digest(wider.View) {
+			got = reload(t, b, []Handler{one, all}, look.object, []Handler{wider, all}, Moment{Look: NewSnapshot(o)})
+			if e, _ := got.Entry("one"); e.Handled != NewSnapshot(o).Digest(wider.View) {
 				t.Error("the handler that comes to look at all annotations is due, though none has changed")
 			}
 		})

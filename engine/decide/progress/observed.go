@@ -11,7 +11,7 @@ import (
 
 // TakenOver returns the state annotation for an object that an earlier version of the operator has marked as handled in
 // status.observedGeneration; see [patch.HasMarker]. Look is at the object. A text that is newer than the number is kept.
-func TakenOver(rules *Rules, o *unstructured.Unstructured, look *Look) (text string, err error) {
+func TakenOver(rules *Rules, o *unstructured.Unstructured, look *Snapshot) (text string, err error) {
 	text = o.GetAnnotations()[rules.Annotation]
 	observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	if observed == 0 || newer(text, o, observed) {
@@ -38,7 +38,7 @@ func newer(text string, o *unstructured.Unstructured, observed int64) bool {
 
 // handledAt returns the progress of an object that was handled at a generation. If that is not its present one, each
 // handler with stored progress runs once more.
-func handledAt(observed int64, handlers []Handler, o *unstructured.Unstructured, look *Look) Progress {
+func handledAt(observed int64, handlers []Handler, o *unstructured.Unstructured, look *Snapshot) Progress {
 	b := Progress{UID: o.GetUID(), Generation: o.GetGeneration(), Known: true}
 	for _, h := range handlers {
 		e := Entry{}

@@ -61,7 +61,7 @@ const (
 )
 
 // open decodes essences for an object. The error says that they are invalid, or too large for the object.
-func (s *sealed) open(look *Look) (*essences, error) {
+func (s *sealed) open(look *Snapshot) (*essences, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -90,7 +90,7 @@ func (s *sealed) open(look *Look) (*essences, error) {
 }
 
 // openOnce is open for progress that is being adapted to handlers. Essences that cannot be read count as missing.
-func (s *sealed) openOnce(look *Look) *essences {
+func (s *sealed) openOnce(look *Snapshot) *essences {
 	if s == nil {
 		return nil
 	}
@@ -183,7 +183,7 @@ type kept struct {
 }
 
 // gather collects the states to keep for handlers.
-func (b Progress) gather(handlers []Handler, look *Look) (x essences) {
+func (b Progress) gather(handlers []Handler, look *Snapshot) (x essences) {
 	var all []kept
 	for _, h := range handlers {
 		e, _ := b.of(h)
@@ -213,7 +213,7 @@ func (b Progress) gather(handlers []Handler, look *Look) (x essences) {
 }
 
 // keep returns the state to keep for a digest. An unreadable state is dropped; the handler's last run reported it.
-func (b Progress) keep(h Handler, id, digest string, inEntry map[string]any, look *Look) kept {
+func (b Progress) keep(h Handler, id, digest string, inEntry map[string]any, look *Snapshot) kept {
 	if digest == look.Digest(h.View) {
 		return kept{id, h.View, look.Kept(h.View)}
 	}
@@ -245,20 +245,20 @@ func (x essences) serves(v View, tree map[string]any) bool {
 	if len(x.Fields) == 0 && !v.within(true, nil) {
 		return false
 	}
-	return reflect.DeepEqual(NewLook(x.Old).Kept(v), tree)
+	return reflect.DeepEqual(NewSnapshot(x.Old).Kept(v), tree)
 }
 
 // Old returns the state with which a handler compares the object: the state that it handled last. If the object has that
 // state again, it is the state in which its when last did not hold. It returns nil if the state is not kept, and an error
 // if the kept state cannot be read, or is too large for the look's object.
-func (b Progress) Old(h Handler, look *Look) (map[string]any, error) {
+func (b Progress) Old(h Handler, look *Snapshot) (map[string]any, error) {
 	e, _ := b.of(h)
 	if !h.Old || e.OldDropped {
 		return nil, nil
 	}
 	old, err := b.state(h, h.ID, e.Handled, e.Old, look)
 	now := look.Digest(h.View)
-	if e.Unmet != "" && (e.Handled == now || old != nil && NewLook(old).Digest(h.View) == now) {
+	if e.Unmet != "" && (e.Handled == now || old != nil && NewSnapshot(old).Digest(h.View) == now) {
 		return b.state(h, h.ID+unmet, e.Unmet, e.OldUnmet, look)
 	}
 	return old, err
@@ -266,12 +266,12 @@ func (b Progress) Old(h Handler, look *Look) (map[string]any, error) {
 
 // state returns a state that is kept for a handler: from the entry, or from the text under an id. Digest is the digest of
 // the handler's view of it.
-func (b Progress) state(h Handler, id, digest string, inEntry map[string]any, look *Look) (map[string]any, error) {
+func (b Progress) state(h Handler, id, digest string, inEntry map[string]any, look *Snapshot) (map[string]any, error) {
 	nothing := map[string]any{}
 	switch {
 	case inEntry != nil || digest == "":
 		return inEntry, nil
-	case digest == NewLook(nothing).Digest(h.View):
+	case digest == NewSnapshot(nothing).Digest(h.View):
 		return nothing, nil // the digest of an empty view is enough
 	case b.text == "":
 		return nil, nil
@@ -290,7 +290,7 @@ func (b Progress) state(h Handler, id, digest string, inEntry map[string]any, lo
 	if tree == nil || !h.View.within(whole, fields) && was.ViewName != h.View.Name() {
 		return nil, nil
 	}
-	then := NewLook(tree)
+	then := NewSnapshot(tree)
 	if digest != rerun && then.Digest(h.View) != digest {
 		return nil, nil // it is from another time
 	}

@@ -58,7 +58,7 @@ func moves(known, now string) bool {
 //
 // Memory takes precedence over the object's text, whoever wrote it, because it has more. The exception is a text
 // that was sent and whose response was lost.
-func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Session {
+func Open(rules *Rules, m *Memory, s Subject, look *Snapshot, log Logger) *Session {
 	l := &Session{rules: rules, memory: m, subject: s, log: log, text: s.Object.GetAnnotations()[rules.Annotation]}
 	if m.rest == nil {
 		m.rest = &rest{}
@@ -85,7 +85,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *Look, log Logger) *Session {
 }
 
 // load reads the progress from the object's text.
-func (l *Session) load(look *Look) Progress {
+func (l *Session) load(look *Snapshot) Progress {
 	b, err := Load(l.text, l.subject.Object.GetUID())
 	if err != nil {
 		l.log.Log().Error(err, "state annotation is not readable; the object is handled as a new one")

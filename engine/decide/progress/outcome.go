@@ -12,13 +12,13 @@ import (
 // Outcome returns the outcome of the entry's handler for handlers that read it. Now is the handler's present try.
 func (e Entry) Outcome(now Record) dsl.Outcome {
 	out := dsl.Outcome{State: dsl.OutcomeNever}
-	switch fails := now.Worst() > 0 && (!now.Waiting || now.Parts != nil); {
+	switch fails := now.Failures() > 0 && (!now.Waiting || now.Parts != nil); {
 	case now.Done && !now.Failed:
 		out.State = dsl.OutcomeDone
 	case now.Failed:
 		out = dsl.Outcome{State: dsl.OutcomeFailed, Message: now.Message, Attempts: now.Attempts}
 	case fails:
-		out = dsl.Outcome{State: dsl.OutcomeFailed, Message: now.Message, Attempts: now.Worst(), NextTry: now.nextTry()}
+		out = dsl.Outcome{State: dsl.OutcomeFailed, Message: now.Message, Attempts: now.Failures(), NextTry: now.nextTry()}
 	case now.Waiting:
 		out = dsl.Outcome{State: dsl.OutcomeWaiting, Message: now.Message, Attempts: now.Attempts}
 	case e.FailedFor != "":

@@ -55,8 +55,8 @@ func TestALookHearsOutcomes(t *testing.T) {
 	plain := NewView(dsl.View{Only: true, Beside: []dsl.Path{{"spec", "a"}}}, Own{})
 	state := NewView(dsl.View{Only: true, Beside: []dsl.Path{{"spec", "a"}}, Outcomes: []dsl.Path{{"x", "state"}}}, Own{})
 	whole := NewView(dsl.View{Fields: []dsl.Path{{"spec", "a"}}, Outcomes: []dsl.Path{{"x"}}}, Own{})
-	digests := func(l *Look) []string { return []string{l.Digest(plain), l.Digest(state), l.Digest(whole)} }
-	before := NewLook(object).WithOutcomes(dsl.Outcomes{"x": {State: dsl.OutcomeDone}, "y": {State: dsl.OutcomeDone}})
+	digests := func(l *Snapshot) []string { return []string{l.Digest(plain), l.Digest(state), l.Digest(whole)} }
+	before := NewSnapshot(object).WithOutcomes(dsl.Outcomes{"x": {State: dsl.OutcomeDone}, "y": {State: dsl.OutcomeDone}})
 	first := digests(before)
 	for name, test := range map[string]struct {
 		now     dsl.Outcomes
@@ -69,7 +69,7 @@ func TestALookHearsOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := before.WithOutcomes(test.now)
 			same := after.With(map[string]any{"spec": object["spec"], "status": "x"}, map[string]any{"status": "x"})
-			for _, look := range []*Look{after, same, after.At(object)} {
+			for _, look := range []*Snapshot{after, same, after.At(object)} {
 				var changed []bool
 				for i, digest := range digests(look) {
 					changed = append(changed, digest != first[i])

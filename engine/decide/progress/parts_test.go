@@ -26,7 +26,7 @@ func TestPartsFollowTheirHandler(t *testing.T) {
 	})
 	t.Run("one that failed has a look before its time, and keeps its back-off where it is stored", func(t *testing.T) {
 		peek := Record{Parts: all}.TryEarly(now)
-		if one := got(peek.Parts)["failed"]; one.Waits(now) > 0 || !one.Early.Equal(later) {
+		if one := got(peek.Parts)["failed"]; one.Remaining(now) > 0 || !one.Early.Equal(later) {
 			t.Errorf("the record is %+v", one)
 		}
 		if one := got(peek.Lasting().Parts)["failed"]; one != failed {
@@ -49,7 +49,7 @@ func TestPartsFollowTheirHandler(t *testing.T) {
 		}
 	})
 	t.Run("what is done of steps and sub-handlers is left out", func(t *testing.T) {
-		if n := (Record{Step: 2, Parts: all}).Past(); n != 3 {
+		if n := (Record{Step: 2, Parts: all}).DoneParts(); n != 3 {
 			t.Errorf("%d are done, want 3", n)
 		}
 	})

@@ -168,7 +168,7 @@ func (b Progress) Moved(from, to string) Progress {
 
 // Moment is the state of an object for which progress is opened.
 type Moment struct {
-	Look *Look
+	Look *Snapshot
 	// Generation is the object's generation; zero if it has none.
 	Generation int64
 	// Partial: the cache holds only a part of the spec, so the generation also changes for parts that are not
@@ -223,7 +223,7 @@ func (b Progress) adapted(h Handler, m Moment, older bool) Entry {
 		return e.unstored(h)
 	}
 	switch {
-	case !found && (b.Known || !h.On(dsl.Create) || !m.Look.Seen(h.View)):
+	case !found && (b.Known || !h.On(dsl.Create) || !m.Look.Exists(h.View)):
 		return Entry{ViewName: h.View.Name(), NewHandler: true, NewObject: !b.Known && h.On(dsl.Create)}
 	case !found, e.Handled == "":
 		e.ViewName = h.View.Name()
@@ -256,7 +256,7 @@ func (b Progress) moved(e Entry, h Handler, m Moment) Entry {
 	case e.Unmet != "": // the changes between two states of its when cannot be computed from another view
 		e.ViewName, e.Handled, e.Unmet, e.OldDropped, e.Old = h.View.Name(), rerun, "", true, nil
 	case e.Handled != rerun && tree != nil && h.View.within(whole, fields) && !h.View.lacks(e.ViewName):
-		then := NewLook(tree)
+		then := NewSnapshot(tree)
 		e.ViewName, e.Handled, e.Old = h.View.Name(), then.Digest(h.View), nil
 		if h.Old {
 			e.Old = then.Kept(h.View)

@@ -55,7 +55,7 @@ func TestFail(t *testing.T) {
 			if got.Failed != tt.failed || got.Done != tt.failed || got.Attempts != tt.attempts+1 {
 				t.Errorf("record = %+v, want failed %v after %d attempts", got, tt.failed, tt.attempts+1)
 			}
-			if wait := got.Waits(now); !tt.failed && (wait < tt.min || wait > tt.max) {
+			if wait := got.Remaining(now); !tt.failed && (wait < tt.min || wait > tt.max) {
 				t.Errorf("wait = %s, want %s to %s", wait, tt.min, tt.max)
 			}
 			if !strings.Contains(got.Message, "no luck") {
@@ -71,7 +71,7 @@ func TestFor(t *testing.T) {
 		t.Errorf("the same work begins again: %+v", got)
 	}
 	for name, got := range map[string]Record{"a new view": waiting.For(dsl.Update, "2"), "another cause": waiting.For(dsl.Delete, "1")} {
-		if got.Attempts != 0 || got.Waits(now) > 0 {
+		if got.Attempts != 0 || got.Remaining(now) > 0 {
 			t.Errorf("%s does not cut the wait short: %+v", name, got)
 		}
 	}
@@ -88,8 +88,8 @@ func TestPeek(t *testing.T) {
 	h := &dsl.Handler{Retries: dsl.Unlimited}
 	failed := Record{Cause: dsl.Create, View: "v"}.Fail(h, errors.New("no"), now)
 	early := failed.TryEarly(now)
-	if early.Waits(now) > 0 {
-		t.Errorf("it waits for %s", early.Waits(now))
+	if early.Remaining(now) > 0 {
+		t.Errorf("it waits for %s", early.Remaining(now))
 	}
 	if diff := cmp.Diff(failed, early.Fail(h, errors.New("no"), now)); diff != "" {
 		t.Errorf("a look before its time counts (-want +got):\n%s", diff)

@@ -74,8 +74,8 @@ func (r Record) Unanswered(h *dsl.Handler, err error, now time.Time) Record {
 	return r
 }
 
-// Waits returns how long the next attempt must still wait; zero or less means that it is due.
-func (r Record) Waits(now time.Time) time.Duration {
+// Remaining returns how long the next attempt must still wait; zero or less means that it is due.
+func (r Record) Remaining(now time.Time) time.Duration {
 	if r.Due.IsZero() {
 		return 0
 	}
@@ -90,8 +90,8 @@ func (r Record) Start(h *dsl.Handler, now time.Time) Record {
 	return r
 }
 
-// Ends returns the deadline of a handler that has begun; zero means never.
-func (r Record) Ends(h *dsl.Handler) time.Time {
+// Deadline returns the deadline of a handler that has begun; zero means never.
+func (r Record) Deadline(h *dsl.Handler) time.Time {
 	if h.Deadline <= 0 || r.Began.IsZero() {
 		return time.Time{}
 	}
@@ -100,7 +100,7 @@ func (r Record) Ends(h *dsl.Handler) time.Time {
 
 // Overdue returns why no further attempt may begin; nil if one may.
 func (r Record) Overdue(h *dsl.Handler, now time.Time) error {
-	if end := r.Ends(h); end.IsZero() || now.Before(end) {
+	if end := r.Deadline(h); end.IsZero() || now.Before(end) {
 		return nil
 	}
 	last := ""
@@ -115,7 +115,7 @@ func (r Record) Overdue(h *dsl.Handler, now time.Time) error {
 func (r Record) Wait(h *dsl.Handler, reason error, most time.Duration, now time.Time) Record {
 	r = r.Start(h, now)
 	r.Waiting, r.Due, r.Early, r.Message = true, now.Add(most), time.Time{}, shorten(reason.Error())
-	if end := r.Ends(h); !end.IsZero() && end.Before(r.Due) {
+	if end := r.Deadline(h); !end.IsZero() && end.Before(r.Due) {
 		r.Due = end
 	}
 	return r
@@ -139,11 +139,11 @@ func (r Record) Later(at time.Time) Record {
 	return r
 }
 
-// Begun reports whether the handler has begun, and is not finished.
-func (r Record) Begun() bool { return !r.Done && (r.Waiting || r.Attempts > 0 || r.Step > 0) }
+// IsUnfinished reports whether the handler has begun, and is not finished.
+func (r Record) IsUnfinished() bool { return !r.Done && (r.Waiting || r.Attempts > 0 || r.Step > 0) }
 
-// Past returns the number of finished steps and sub-handlers, which the next attempt skips.
-func (r Record) Past() int {
+// DoneParts returns the number of finished steps and sub-handlers, which the next attempt skips.
+func (r Record) DoneParts() int {
 	n := r.Step
 	if r.Parts != nil {
 		for _, part := range r.Parts.Of {
@@ -155,16 +155,16 @@ func (r Record) Past() int {
 	return n
 }
 
-// Worst returns the number of failed attempts of unfinished work: of the handler, or of the sub-handler that failed
+// Failures returns the number of failed attempts of unfinished work: of the handler, or of the sub-handler that failed
 // most often.
-func (r Record) Worst() int {
+func (r Record) Failures() int {
 	n := r.Attempts
 	if r.Parts == nil {
 		return n
 	}
 	for _, part := range r.Parts.Of {
 		if !part.Done && (!part.Waiting || part.Parts != nil) {
-			n = max(n, part.Worst())
+			n = max(n, part.Failures())
 		}
 	}
 	return n
@@ -220,7 +220,7 @@ func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
 
 // inTime returns the record after a failed attempt: failed for good if the deadline passes before the next one.
 func (r Record) inTime(h *dsl.Handler, err error, now time.Time) Record {
-	if end := r.Ends(h); !r.Done && !end.IsZero() && !r.Due.Before(end) {
+	if end := r.Deadline(h); !r.Done && !end.IsZero() && !r.Due.Before(end) {
 		r = r.fail(h, dsl.Permanent(fmt.Errorf("%w; another attempt would begin after the deadline (%s)", err, h.Deadline)), now, 0, false)
 		r.Attempts-- // the failed one counts already
 	}

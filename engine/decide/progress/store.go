@@ -19,7 +19,7 @@ const inMemory = 10 * time.Second
 
 // Draft has the pending writes of a reconcile, and its object with the handlers' changes.
 type Draft struct {
-	Look *Look
+	Snapshot *Snapshot
 	// Wanted has the handlers' changes of the object; Finalizer says that the operator's finalizer is added.
 	Wanted    *dsl.Patch
 	Finalizer bool
@@ -82,7 +82,7 @@ func (b Progress) updated(h Handler) bool {
 // Store adds the progress to the marks, and reports whether it could.
 func (l *Session) Store(d Draft, marks *patch.Marks) bool {
 	l.book.Generation = l.subject.foreseen(d.Wanted)
-	text, degraded, err := l.book.Encode(l.rules.Handlers, d.Look, Room(l.subject.Object.GetAnnotations(), l.rules.Annotation))
+	text, degraded, err := l.book.Encode(l.rules.Handlers, d.Snapshot, Room(l.subject.Object.GetAnnotations(), l.rules.Annotation))
 	switch {
 	case errors.Is(err, errRoom):
 		l.log.Log().Error(err, "state could not be stored; what handlers have handled is known to this process alone")

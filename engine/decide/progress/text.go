@@ -66,7 +66,7 @@ func (e Entry) lasting(h Handler) (kept Entry, keeps bool) {
 // too large, it first leaves out former ids of handlers. Then it leaves out the old states, and degraded is true: the
 // object is handled all the same. The error is errRoom if nothing fits. Progress without information worth storing has
 // no text. Look is at the current object, which is the kept state of handlers that have handled it.
-func (b Progress) Encode(handlers []Handler, look *Look, room int) (text string, degraded bool, err error) {
+func (b Progress) Encode(handlers []Handler, look *Snapshot, room int) (text string, degraded bool, err error) {
 	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Handlers: map[string]Entry{}}
 	some := false
 	for _, h := range handlers {

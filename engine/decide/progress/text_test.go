@@ -33,14 +33,14 @@ func (r Handler) named(id string) Handler {
 
 // handled is progress in which the reader has handled an object.
 func (b Progress) handled(h Handler, o map[string]any) Progress {
-	look := NewLook(o)
+	look := NewSnapshot(o)
 	e := Entry{Try: Record{Cause: dsl.Update, Done: true}}
 	return b.With(h.ID, e.End(h.View, look.Digest(h.View), look.Kept(h.View)))
 }
 
 // oldOf is what a handler of a small object gets to see of what was; nil where it cannot be read.
 func oldOf(b Progress, h Handler) map[string]any {
-	old, _ := b.Old(h, NewLook(nil))
+	old, _ := b.Old(h, NewSnapshot(nil))
 	return old
 }
 
@@ -53,7 +53,7 @@ func (b Progress) adapt(handlers []Handler, m Moment) Progress {
 // reload stores progress and reads it for the handlers given, of an object that is so now.
 func reload(t *testing.T, b Progress, was []Handler, stored map[string]any, is []Handler, now Moment) Progress {
 	t.Helper()
-	text, degraded, err := b.Encode(was, NewLook(stored), maxSize)
+	text, degraded, err := b.Encode(was, NewSnapshot(stored), maxSize)
 	if err != nil || degraded {
 		t.Fatalf("encoding: degraded %v, %v", degraded, err)
 	}
@@ -88,7 +88,7 @@ func TestOldIsWhatAHandlerHandled(t *testing.T) {
 				b = b.handled(whole, tt.whole)
 			}
 			now := object(9, "blue")
-			got := reload(t, b, tt.handlers, now, tt.handlers, Moment{Look: NewLook(now), Generation: 4})
+			got := reload(t, b, tt.handlers, now, tt.handlers, Moment{Look: NewSnapshot(now), Generation: 4})
 			if diff := cmp.Diff(map[string]any{"spec": map[string]any{"size": tt.size["spec"].(map[string]any)["size"]}}, oldOf(got, size)); diff != "" {
 				t.Errorf("of the one with a field (-want +got):\n%s", diff)
 			}
@@ -125,7 +125,7 @@ func TestOldOfNothing(t *testing.T) {
 					b = b.With("h", e)
 				}
 				now := map[string]any{"spec": map[string]any{"note": "x", "conf": "y"}}
-				got := reload(t, b, []Handler{tt.reader}, now, []Handler{tt.reader}, Moment{Look: NewLook(now)})
+				got := reload(t, b, []Handler{tt.reader}, now, []Handler{tt.reader}, Moment{Look: NewSnapshot(now)})
 				if diff := cmp.Diff(tt.want, oldOf(got, tt.reader)); diff != "" {
 					t.Errorf("old (-want +got):\n%s", diff)
 				}
@@ -162,7 +162,7 @@ func TestMeet(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := Moment{Look: NewLook(tt.now), Generation: 3, Partial: tt.partial}
+			m := Moment{Look: NewSnapshot(tt.now), Generation: 3, Partial: tt.partial}
 			if tt.moved {
 				m.Generation = 4
 			}
@@ -185,7 +185,7 @@ func TestMeet(t *testing.T) {
 func TestHandlersThatTheBookDoesNotKnow(t *testing.T) {
 	known, newer := reading(both).named("known"), reading(both).named("newer")
 	red := object(1, "red")
-	m := Moment{Look: NewLook(red), Generation: 3}
+	m := Moment{Look: NewSnapshot(red), Generation: 3}
 	b := reload(t, Progress{UID: uid}.handled(known, red), []Handler{known}, red, []Handler{known, newer}, m)
 	e, _ := b.Entry("newer")
 	if f := (Facts{Now: m.Look.Digest(newer.View), Present: true, First: true}); e.Due(newer.Handler, f) != "" {
@@ -201,7 +201,7 @@ func TestHandlersThatTheBookDoesNotKnow(t *testing.T) {
 func TestTriesAreReadBack(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	h := reading(both).named("h")
-	look := NewLook(object(1, "red"))
+	look := NewSnapshot(object(1, "red"))
 	for name, try := range map[string]Record{
 		"a retry":                       {Cause: dsl.Update, View: "v", Attempts: 2, Due: at, Message: "m", Step: 1},
 		"that it waits with a new view": {Cause: dsl.Update, View: "v", Waiting: true, Message: "m"},
@@ -233,7 +233,7 @@ func TestWhatIsNotStored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := Progress{UID: uid}.With("h", tt.entry)
-			if text, _, err := b.Encode([]Handler{tt.reader.named("h")}, NewLook(nil), maxSize); text != "" || err != nil {
+			if text, _, err := b.Encode([]Handler{tt.reader.named("h")}, NewSnapshot(nil), maxSize); text != "" || err != nil {
 				t.Errorf("stored is %s, %v", text, err)
 			}
 			if mark := b.Mark([]Handler{tt.reader.named("h")}); mark != "" {
@@ -251,7 +251,7 @@ func TestRoom(t *testing.T) {
 	}
 	full := map[string]any{"spec": noise}
 	b := Progress{UID: uid}.handled(h, full)
-	text, degraded, err := b.Encode([]Handler{h}, NewLook(full), maxSize)
+	text, degraded, err := b.Encode([]Handler{h}, NewSnapshot(full), maxSize)
 	if err != nil || !degraded || len(text) > 200 {
 		t.Fatalf("%d bytes, degraded %v, %v", len(text), degraded, err)
 	}
@@ -259,7 +259,7 @@ func TestRoom(t *testing.T) {
 	if e, _ := got.Entry("h"); err != nil || e.Handled == "" || oldOf(got, h) != nil {
 		t.Errorf("entry %+v, %v", e, err)
 	}
-	if _, _, err := b.Encode([]Handler{h}, NewLook(full), 20); !errors.Is(err, errRoom) {
+	if _, _, err := b.Encode([]Handler{h}, NewSnapshot(full), 20); !errors.Is(err, errRoom) {
 		t.Errorf("with room for nothing: %v", err)
 	}
 }
@@ -280,7 +280,7 @@ func TestLoad(t *testing.T) {
 			if err != nil || b.Known != tt.known {
 				t.Fatalf("known %v, %v", b.Known, err)
 			}
-			e, _ := b.adapt([]Handler{h}, Moment{Look: NewLook(nil)}).Entry("h")
+			e, _ := b.adapt([]Handler{h}, Moment{Look: NewSnapshot(nil)}).Entry("h")
 			if (e.Handled != "") != tt.known {
 				t.Errorf("entry %+v", e)
 			}
@@ -314,12 +314,12 @@ func TestViews(t *testing.T) {
 		"metadata.labels.a": true, "metadata.annotations": false, "metadata.finalizers": true, "metadata": true,
 	} {
 		v := NewView(fields(path), Own{})
-		if got := NewLook(o).Seen(v); got != want {
+		if got := NewSnapshot(o).Exists(v); got != want {
 			t.Errorf("%s is seen: %v, want %v", path, got, want)
 		}
 	}
 	moved := map[string]any{"metadata": map[string]any{"name": "n", "resourceVersion": "8", "finalizers": []any{"f"}, "labels": map[string]any{"a": "b"}}}
-	if meta := NewView(fields("metadata"), Own{}); NewLook(o).Digest(meta) != NewLook(moved).Digest(meta) {
+	if meta := NewView(fields("metadata"), Own{}); NewSnapshot(o).Digest(meta) != NewSnapshot(moved).Digest(meta) {
 		t.Error("the metadata is another with each version")
 	}
 	several := NewView(fields("status.phase", "spec.size", "spec.size"), Own{})
@@ -327,7 +327,7 @@ func TestViews(t *testing.T) {
 		t.Errorf("several fields are named %s", several.Name())
 	}
 	want := map[string]any{"spec": map[string]any{"size": int64(1)}, "status": map[string]any{"phase": "Ready"}}
-	if diff := cmp.Diff(want, NewLook(o).Kept(several)); diff != "" {
+	if diff := cmp.Diff(want, NewSnapshot(o).Kept(several)); diff != "" {
 		t.Errorf("what is kept of them (-want +got):\n%s", diff)
 	}
 }
@@ -347,7 +347,7 @@ func TestFormerIds(t *testing.T) {
 	other := reading(updates).named("other")
 	b := Progress{UID: uid}.handled(other, blue).handled(now, red)
 	handlers := []Handler{other, now}
-	text, _, err := b.Encode(handlers, NewLook(blue), maxSize)
+	text, _, err := b.Encode(handlers, NewSnapshot(blue), maxSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestFormerIds(t *testing.T) {
 		former   bool
 		degraded bool
 	}{{len(text), true, false}, {len(text) - 1, false, false}, {160, true, true}, {120, false, true}} {
-		got, degraded, err := b.Encode(handlers, NewLook(blue), tt.room)
+		got, degraded, err := b.Encode(handlers, NewSnapshot(blue), tt.room)
 		if err != nil || degraded != tt.degraded || len(got) > tt.room {
 			t.Fatalf("room for %d: %d bytes, degraded %v, %v", tt.room, len(got), degraded, err)
 		}
@@ -364,9 +364,9 @@ func TestFormerIds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read = read.adapt([]Handler{other, was}, Moment{Look: NewLook(blue)})
+		read = read.adapt([]Handler{other, was}, Moment{Look: NewSnapshot(blue)})
 		e, _ := read.Entry("a")
-		if former := e.Handled == NewLook(red).Digest(was.View); former != tt.former {
+		if former := e.Handled == NewSnapshot(red).Digest(was.View); former != tt.former {
 			t.Errorf("room for %d: the entry under the former id is %+v", tt.room, e)
 		}
 		if old := oldOf(read, was); tt.former && !tt.degraded && !cmp.Equal(old, red) {

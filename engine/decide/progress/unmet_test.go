@@ -42,7 +42,7 @@ func TestWhatAWhenDidNotHoldForIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := Progress{UID: "one"}.handled(tt.writes, tt.handled)
 			e, _ := b.Entry("h")
-			unmet := NewLook(tt.unmet)
+			unmet := NewSnapshot(tt.unmet)
 			b = b.With("h", e.NotMet(tt.writes, unmet))
 			text, degraded, err := b.Encode([]Handler{tt.writes}, unmet, maxSize)
 			if err != nil || degraded {
@@ -52,7 +52,7 @@ func TestWhatAWhenDidNotHoldForIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			next := NewLook(tt.next)
+			next := NewSnapshot(tt.next)
 			if read, err = read.Adapt([]Handler{tt.reads}, Moment{Look: next}); err != nil {
 				t.Fatal(err)
 			}

@@ -96,8 +96,8 @@ func (v View) within(whole bool, fields []dsl.Path) bool {
 	})
 }
 
-// Look is an object at one moment, as handlers see it. It caches results, so the object must not change.
-type Look struct {
+// Snapshot is an object at one moment, as handlers see it. It caches results, so the object must not change.
+type Snapshot struct {
 	object, essence map[string]any
 	// outcomes are the handlers' outcomes that others read.
 	outcomes dsl.Outcomes
@@ -110,38 +110,38 @@ type digest struct {
 	status, outcomes bool
 }
 
-// NewLook returns a look at an object.
-func NewLook(object map[string]any) *Look {
-	return &Look{object: object, essence: Essence(object)}
+// NewSnapshot returns a look at an object.
+func NewSnapshot(object map[string]any) *Snapshot {
+	return &Snapshot{object: object, essence: Essence(object)}
 }
 
 // With returns a look at the object after a merge patch. It reuses the digests that the patch does not affect.
-func (l *Look) With(object, patch map[string]any) *Look {
+func (l *Snapshot) With(object, patch map[string]any) *Snapshot {
 	if _, status := patch["status"]; !status || len(patch) > 1 {
 		return l.At(object)
 	}
 	below := func(d digest) bool { return d.status }
-	return &Look{object: object, essence: l.essence, outcomes: l.outcomes, digests: slices.DeleteFunc(slices.Clone(l.digests), below)}
+	return &Snapshot{object: object, essence: l.essence, outcomes: l.outcomes, digests: slices.DeleteFunc(slices.Clone(l.digests), below)}
 }
 
 // At returns a look at another state of the object, with the same outcomes.
-func (l *Look) At(object map[string]any) *Look {
-	out := NewLook(object)
+func (l *Snapshot) At(object map[string]any) *Snapshot {
+	out := NewSnapshot(object)
 	out.outcomes = l.outcomes
 	return out
 }
 
 // WithOutcomes returns a look at the same object with other outcomes, which must not change.
-func (l *Look) WithOutcomes(outcomes dsl.Outcomes) *Look {
+func (l *Snapshot) WithOutcomes(outcomes dsl.Outcomes) *Snapshot {
 	reads := func(d digest) bool { return d.outcomes }
-	return &Look{object: l.object, essence: l.essence, outcomes: outcomes, digests: slices.DeleteFunc(slices.Clone(l.digests), reads)}
+	return &Snapshot{object: l.object, essence: l.essence, outcomes: outcomes, digests: slices.DeleteFunc(slices.Clone(l.digests), reads)}
 }
 
 // Outcomes returns the handlers' outcomes that others read. They must not be changed.
-func (l *Look) Outcomes() dsl.Outcomes { return l.outcomes }
+func (l *Snapshot) Outcomes() dsl.Outcomes { return l.outcomes }
 
-// Heard returns the outcomes that a view includes.
-func (l *Look) Heard(v View) (out []any) {
+// OutcomesIn returns the outcomes that a view includes.
+func (l *Snapshot) OutcomesIn(v View) (out []any) {
 	for _, p := range v.Outcomes {
 		out = append(out, l.outcomes.At(p))
 	}
@@ -149,16 +149,16 @@ func (l *Look) Heard(v View) (out []any) {
 }
 
 // weight estimates the memory of the object in bytes; see [Weight].
-func (l *Look) weight() int { return WeightOf(l.object) }
+func (l *Snapshot) weight() int { return WeightOf(l.object) }
 
 // Digest returns the digest of a view. If none of its fields exists, it is that of nil.
-func (l *Look) Digest(v View) string {
+func (l *Snapshot) Digest(v View) string {
 	for _, d := range l.digests {
 		if d.view == v.name {
 			return d.text
 		}
 	}
-	value, heard := l.value(v), l.Heard(v)
+	value, heard := l.value(v), l.OutcomesIn(v)
 	if heard != nil {
 		value = []any{value, heard}
 	}
@@ -175,15 +175,15 @@ func (v View) digest(value any) string {
 	return Digest(value)
 }
 
-// Seen reports whether some of the view exists: one of the handler's fields. A handler without fields always sees
+// Exists reports whether some of the view exists: one of the handler's fields. A handler without fields always sees
 // something.
-func (l *Look) Seen(v View) bool {
+func (l *Snapshot) Exists(v View) bool {
 	return len(v.Fields) == 0 || v.Always || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return l.at(v, p) != nil })
 }
 
 // value returns the input of the digest: the essence, the value of a single field, or the values of several, in
 // order.
-func (l *Look) value(v View) any {
+func (l *Snapshot) value(v View) any {
 	bare := len(v.Beside)+len(v.Parents) == 0
 	switch {
 	case v.Essence() && bare:
@@ -212,7 +212,7 @@ func (l *Look) value(v View) any {
 
 // ends returns the facts that expressions can see about paths without a value: for each path, whether it is null or
 // missing, and for each parent, whether it is missing.
-func (l *Look) ends(v View) (out []bool) {
+func (l *Snapshot) ends(v View) (out []bool) {
 	for _, p := range v.Beside {
 		value, found := p.In(l.around(v, p))
 		out = append(out, found && value == nil)
@@ -226,7 +226,7 @@ func (l *Look) ends(v View) (out []bool) {
 }
 
 // at returns the value at a path, or nil.
-func (l *Look) at(v View, p dsl.Path) any {
+func (l *Snapshot) at(v View, p dsl.Path) any {
 	value, _ := p.In(l.around(v, p))
 	if tree, is := value.(map[string]any); is && (len(v.Ignored) > 0 || p[0] == "metadata") {
 		if tree = v.spare(p, tree); len(tree) > 0 || len(value.(map[string]any)) == 0 {
@@ -278,7 +278,7 @@ func without(tree map[string]any, p dsl.Path) map[string]any {
 
 // around returns the tree in which to follow a path. The path of a single annotation is followed in the object
 // itself, so that bookkeeping annotations are found, too.
-func (l *Look) around(v View, p dsl.Path) map[string]any {
+func (l *Snapshot) around(v View, p dsl.Path) map[string]any {
 	switch {
 	case len(p) > 2 && p[0] == "metadata" && p[1] == "annotations":
 		if slices.Contains(v.own.Annotations, p[2]) {
@@ -313,7 +313,7 @@ func (o Own) release(metadata map[string]any) {
 	}
 }
 
-func (l *Look) metadata() map[string]any {
+func (l *Snapshot) metadata() map[string]any {
 	metadata, _ := l.object["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = map[string]any{}
@@ -323,7 +323,7 @@ func (l *Look) metadata() map[string]any {
 
 // Kept returns the part of the object that is kept for a handler that uses the old state: the essence, or the fields of
 // the view. It shares values with the object.
-func (l *Look) Kept(v View) map[string]any {
+func (l *Snapshot) Kept(v View) map[string]any {
 	if v.Essence() {
 		return v.spare(nil, l.essence)
 	}

@@ -20,7 +20,7 @@ func TestWait(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
-	if got.EndWait().Waits(now) > 0 {
+	if got.EndWait().Remaining(now) > 0 {
 		t.Error("it cannot be hurried")
 	}
 	failing := Record{Due: now.Add(time.Hour)}

@@ -153,7 +153,7 @@ func (x *Hooks) run(ctx context.Context, h *dsl.Handler) error {
 		r = r.Start(h, time.Now())
 		err := r.Overdue(h, time.Now())
 		if err == nil {
-			err = x.attempt(ctx, h, r.Attempts+1, r.Ends(h))
+			err = x.attempt(ctx, h, r.Attempts+1, r.Deadline(h))
 		}
 		if err != nil && ctx.Err() != nil {
 			return cause(ctx, err, last)
@@ -172,7 +172,7 @@ func (x *Hooks) run(ctx context.Context, h *dsl.Handler) error {
 			return nil
 		}
 		x.say(h.ID + ": " + r.Message)
-		wait := max(0, r.Waits(time.Now()))
+		wait := max(0, r.Remaining(time.Now()))
 		failed.say(err, waits, wait)
 		pause(ctx, wait)
 	}

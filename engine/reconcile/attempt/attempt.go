@@ -234,7 +234,7 @@ func Outcome(err error, done, failed bool) ops.Outcome {
 
 // Recall adds the state that a handler handled last, and the difference to the present one, to a subject; nothing if old
 // is nil.
-func Recall(of *dsl.Subject, r progress.Handler, old map[string]any, now *progress.Look) {
+func Recall(of *dsl.Subject, r progress.Handler, old map[string]any, now *progress.Snapshot) {
 	if old == nil {
 		return
 	}

@@ -96,7 +96,7 @@ func (a *Subhandlers) all(ctx context.Context, r *dsl.Request) error {
 			failed, ended = append(failed, said), ended && record.Ended
 		case !record.Done && record != progress.Record{}:
 			open = append(open, said)
-			if left := max(record.Waits(time.Now()), time.Nanosecond); wait < 0 || left < wait {
+			if left := max(record.Remaining(time.Now()), time.Nanosecond); wait < 0 || left < wait {
 				wait = left
 			}
 		}
@@ -143,7 +143,7 @@ func finally(ctx context.Context, then dsl.Func, r *dsl.Request) error {
 
 // one runs a sub-handler if it is due, and returns its record. The record is empty if the filters exclude the object.
 func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, record progress.Record) progress.Record {
-	if record.Done || record.Waits(time.Now()) > 0 {
+	if record.Done || record.Remaining(time.Now()) > 0 {
 		return record
 	}
 	r := request(h, parent, record)
@@ -165,7 +165,7 @@ func (a *Subhandlers) one(ctx context.Context, h *dsl.Handler, parent *dsl.Reque
 	start := time.Now()
 	record = record.Start(h, start)
 	inner := &Subhandlers{SubhandlerSettings: a.SubhandlerSettings, Troubles: a.Troubles, Known: record.Parts}
-	err = Part(ctx, h, inner.Around(h.Func), r, record.Ends(h))
+	err = Part(ctx, h, inner.Around(h.Func), r, record.Deadline(h))
 	if !Void(err) || inner.Sound || r.Patch.Finished {
 		parent.Patch.Join(r.Patch)
 		record.Step, record.Parts = r.Step, inner.Known

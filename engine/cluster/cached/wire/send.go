@@ -25,8 +25,8 @@ type sender struct {
 	base          *url.URL
 	accept, agent []string
 	style         style
-	// heard: somebody hears the warnings in responses, so client-go reads a response with a warning.
-	heard bool
+	// warns: somebody hears the warnings in responses, so client-go reads a response with a warning.
+	warns bool
 }
 
 // newSender returns a sender for requests like those of a client; nil if client-go does more for them.
@@ -36,16 +36,16 @@ func newSender(config *rest.Config, client *http.Client, c *rest.RESTClient, as 
 		return nil
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")
-	s := &sender{next: client.Transport, base: base, accept: []string{runtime.ContentTypeJSON}, style: as, heard: hears(config)}
+	s := &sender{next: client.Transport, base: base, accept: []string{runtime.ContentTypeJSON}, style: as, warns: handlesWarnings(config)}
 	if config.UserAgent != "" {
 		s.agent = []string{config.UserAgent}
 	}
 	return s
 }
 
-// hears reports whether clients of the config pass warnings of the server to a handler. If the config has no handler,
+// handlesWarnings reports whether clients of the config pass warnings of the server to a handler. If the config has no handler,
 // client-go's default handler gets them.
-func hears(config *rest.Config) bool {
+func handlesWarnings(config *rest.Config) bool {
 	var handler any = config.WarningHandlerWithContext
 	if config.WarningHandlerWithContext == nil {
 		handler = config.WarningHandler
@@ -78,7 +78,7 @@ func (s *sender) object(ctx context.Context, c call, body []byte) (*unstructured
 		request.Header["User-Agent"] = s.agent // otherwise the transport copies the request to add it
 	}
 	response, err := s.next.RoundTrip(request)
-	if err == nil && hasObject(response) && (!s.heard || len(response.Header["Warning"]) == 0) {
+	if err == nil && hasObject(response) && (!s.warns || len(response.Header["Warning"]) == 0) {
 		u := s.read(response)
 		if u != nil {
 			return u, ctx
