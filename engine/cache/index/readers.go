@@ -87,7 +87,7 @@ func (s *Set) Readers(inbox Inbox) *Readers {
 func (r *Readers) Forget(owner cache.ObjectName) {
 	r.put(owner, nil, nil)
 	for _, x := range r.set.all {
-		x.readers.Found(reader{r, owner})
+		x.readers.Recovered(reader{r, owner})
 	}
 }
 
@@ -123,7 +123,7 @@ func (r *Readers) put(owner cache.ObjectName, slots []slot, others []read) {
 	for _, list := range [][]read{readsOf(before), others} {
 		for _, one := range list {
 			if !slices.Contains(wanted, one) {
-				one.index.readers.Drop(reader{r, owner}, one.key)
+				one.index.readers.Remove(reader{r, owner}, one.key)
 			}
 		}
 	}
@@ -158,5 +158,5 @@ func (x *one) look(c Change, woken breaker.Version) {
 
 // Grant implements [source.Handler]: it wakes the owners that could not read the index.
 func (x *one) Grant() {
-	x.readers.EachMissed(func(who reader) { who.of.inbox.OnIndexEvent(who.owner, breaker.Version{}) })
+	x.readers.EachFailed(func(who reader) { who.of.inbox.OnIndexEvent(who.owner, breaker.Version{}) })
 }

@@ -90,7 +90,7 @@ func keyed(t testing.TB, name string, keys ...string) func(dsl.Indexes) {
 func (b *bench) left() (n int) {
 	for _, x := range b.all {
 		n += x.readers.Size()
-		x.readers.EachMissed(func(reader) { n++ })
+		x.readers.EachFailed(func(reader) { n++ })
 	}
 	return n + len(b.readers.of)
 }

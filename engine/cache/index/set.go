@@ -38,7 +38,7 @@ type one struct {
 	values  *Index
 	feed    *source.Source
 	filling sync.Mutex
-	readers subscription.Book[Key, reader]
+	readers subscription.Readers[Key, reader]
 	left    leftOut
 	log     logr.Logger
 	// cache is the source, for the question whether its cache has all objects.

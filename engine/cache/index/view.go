@@ -102,7 +102,7 @@ func (v *View) unread(x *one) error {
 	if !v.recorded {
 		return x.unread()
 	}
-	err := x.readers.Try(reader{v.readers, v.owner}, x.unread)
+	err := x.readers.Read(reader{v.readers, v.owner}, x.unread)
 	if err != nil && !slices.Contains(v.missed, x) {
 		v.missed = append(v.missed, x)
 	}
@@ -154,7 +154,7 @@ func (v *View) Keep(done bool) {
 	v.readers.put(v.owner, after, others)
 	for _, x := range v.readers.set.all {
 		if !slices.Contains(v.missed, x) {
-			x.readers.Found(reader{v.readers, v.owner})
+			x.readers.Recovered(reader{v.readers, v.owner})
 		}
 	}
 	for _, s := range after {

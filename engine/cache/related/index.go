@@ -112,7 +112,7 @@ func (one *relation) Grant() { one.inbox.Grant() }
 func (x *Index) Listed(gvr schema.GroupVersionResource) {
 	for _, one := range x.relations {
 		if one.source.Serves(gvr) {
-			one.asked.readers.EachMissed(func(who *reader) { x.settings.Inbox.Enqueue(who.owner) })
+			one.asked.readers.EachFailed(func(who *reader) { x.settings.Inbox.Enqueue(who.owner) })
 		}
 	}
 }

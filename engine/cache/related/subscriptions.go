@@ -22,7 +22,7 @@ import (
 type subscriptions struct {
 	// readers are found by the objects that they name, or by their namespace with an empty name. An empty namespace
 	// means any.
-	readers subscription.Book[cache.ObjectName, *reader]
+	readers subscription.Readers[cache.ObjectName, *reader]
 
 	mu sync.Mutex
 	of map[cache.ObjectName]*reader
@@ -47,7 +47,7 @@ func (x *subscriptions) put(owner cache.ObjectName, s dsl.Selection) (who *reade
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if old := x.of[owner]; old != nil && asksTheSame(old.Selection, s) {
-		x.readers.Found(old)
+		x.readers.Recovered(old)
 		return old, true
 	}
 	x.dropLocked(owner)
@@ -70,8 +70,8 @@ func (x *subscriptions) drop(owner cache.ObjectName) {
 
 func (x *subscriptions) dropLocked(owner cache.ObjectName) {
 	if old := x.of[owner]; old != nil {
-		x.readers.Found(old)
-		x.readers.Drop(old, keysOf(old.Selection)...)
+		x.readers.Recovered(old)
+		x.readers.Remove(old, keysOf(old.Selection)...)
 		delete(x.of, owner)
 	}
 }

@@ -161,10 +161,10 @@ func TestUnsynced(t *testing.T) {
 			wake := func(who *reader) { woken = append(woken, who.owner) }
 			s := &subscriptions{}
 			who, _ := s.put(owner, dsl.Selection{})
-			_ = s.readers.Try(who, func() error { return errors.New("not listed") })
-			s.readers.EachMissed(wake)
+			_ = s.readers.Read(who, func() error { return errors.New("not listed") })
+			s.readers.EachFailed(wake)
 			over(s)
-			s.readers.EachMissed(wake)
+			s.readers.EachFailed(wake)
 			if !slices.Equal(woken, []cache.ObjectName{owner}) {
 				t.Errorf("woken are %v, want the owner once", woken)
 			}
@@ -177,9 +177,9 @@ func TestClearForgetsEarlierSubscriptions(t *testing.T) {
 	s := &subscriptions{}
 	before, _ := s.put(owner, dsl.Selection{})
 	s.put(owner, dsl.Selection{Namespace: "other"})
-	_ = s.readers.Try(before, func() error { return errors.New("not listed") })
+	_ = s.readers.Read(before, func() error { return errors.New("not listed") })
 	s.clear()
-	s.readers.EachMissed(func(who *reader) { t.Errorf("%s is still looked at", who.owner) })
+	s.readers.EachFailed(func(who *reader) { t.Errorf("%s is still looked at", who.owner) })
 	if len(s.of) > 0 || s.readers.Size() > 0 {
 		t.Errorf("%d owners have %d subscriptions", len(s.of), s.readers.Size())
 	}

@@ -244,7 +244,7 @@ func (v *View) seeLocked(one *relation) *selection {
 	if s.reader == nil {
 		s.unsynced = listed()
 	} else {
-		s.unsynced = one.asked.readers.Try(s.reader, listed)
+		s.unsynced = one.asked.readers.Read(s.reader, listed)
 	}
 	if s.unsynced == nil {
 		s.find(one.source, one.Hidden)

@@ -13,9 +13,9 @@ import (
 // few keys have very many readers, for which a set is faster.
 const few = 32
 
-// Book has readers by the keys that they read, and the readers that could not read. The zero value is empty. Its methods
+// Readers has readers by the keys that they read, and the readers that could not read. The zero value is empty. Its methods
 // are safe for concurrent use. A visit must be quick and must not call the Book.
-type Book[K comparable, R comparable] struct {
+type Readers[K comparable, R comparable] struct {
 	mu sync.Mutex
 	// by has the readers of keys with few readers. crowds has the readers of keys that have had more.
 	by     map[K][]R
@@ -25,7 +25,7 @@ type Book[K comparable, R comparable] struct {
 }
 
 // Add subscribes a reader to keys.
-func (b *Book[K, R]) Add(who R, keys ...K) {
+func (b *Readers[K, R]) Add(who R, keys ...K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.by == nil {
@@ -39,7 +39,7 @@ func (b *Book[K, R]) Add(who R, keys ...K) {
 	}
 }
 
-func (b *Book[K, R]) hasLocked(who R, key K) bool {
+func (b *Readers[K, R]) hasLocked(who R, key K) bool {
 	if crowd, is := b.crowds[key]; is {
 		_, has := crowd[who]
 		return has
@@ -47,7 +47,7 @@ func (b *Book[K, R]) hasLocked(who R, key K) bool {
 	return slices.Contains(b.by[key], who)
 }
 
-func (b *Book[K, R]) addLocked(who R, key K) {
+func (b *Readers[K, R]) addLocked(who R, key K) {
 	crowd, is := b.crowds[key]
 	if list := b.by[key]; !is && len(list) < few {
 		b.by[key] = append(list, who)
@@ -66,8 +66,8 @@ func (b *Book[K, R]) addLocked(who R, key K) {
 	crowd[who] = struct{}{}
 }
 
-// Drop removes a reader from keys.
-func (b *Book[K, R]) Drop(who R, keys ...K) {
+// Remove removes a reader from keys.
+func (b *Readers[K, R]) Remove(who R, keys ...K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, key := range keys {
@@ -78,7 +78,7 @@ func (b *Book[K, R]) Drop(who R, keys ...K) {
 	}
 }
 
-func (b *Book[K, R]) dropLocked(who R, key K) {
+func (b *Readers[K, R]) dropLocked(who R, key K) {
 	if crowd, is := b.crowds[key]; is {
 		if delete(crowd, who); len(crowd) == 0 {
 			delete(b.crowds, key)
@@ -92,14 +92,14 @@ func (b *Book[K, R]) dropLocked(who R, key K) {
 }
 
 // Clear drops all readers.
-func (b *Book[K, R]) Clear() {
+func (b *Readers[K, R]) Clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.by, b.crowds, b.size, b.missed = nil, nil, 0, nil
 }
 
 // Each visits the readers of each of the keys, in any order.
-func (b *Book[K, R]) Each(visit func(R), keys ...K) {
+func (b *Readers[K, R]) Each(visit func(R), keys ...K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, key := range keys {
@@ -113,15 +113,15 @@ func (b *Book[K, R]) Each(visit func(R), keys ...K) {
 }
 
 // Size returns the number of subscriptions: each key counts once for each reader.
-func (b *Book[K, R]) Size() int {
+func (b *Readers[K, R]) Size() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.size
 }
 
-// Try calls read. If it fails, EachMissed visits the reader until Found. Then it calls read once more, because the fault
+// Read calls read. If it fails, EachMissed visits the reader until Found. Then it calls read once more, because the fault
 // may have ended in between without a visit.
-func (b *Book[K, R]) Try(who R, read func() error) error {
+func (b *Readers[K, R]) Read(who R, read func() error) error {
 	if err := read(); err == nil {
 		return nil
 	}
@@ -134,15 +134,15 @@ func (b *Book[K, R]) Try(who R, read func() error) error {
 	return read()
 }
 
-// Found removes a reader that can read again, or that is gone.
-func (b *Book[K, R]) Found(who R) {
+// Recovered removes a reader that can read again, or that is gone.
+func (b *Readers[K, R]) Recovered(who R) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.missed, who)
 }
 
-// EachMissed visits the readers that could not read.
-func (b *Book[K, R]) EachMissed(visit func(R)) {
+// EachFailed visits the readers that could not read.
+func (b *Readers[K, R]) EachFailed(visit func(R)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for who := range b.missed {

@@ -16,7 +16,7 @@ import (
 type reader int
 
 // progress is progress of such readers by texts.
-type book = Book[string, reader]
+type book = Readers[string, reader]
 
 // visited returns the readers that are visited for keys, in order.
 func visited(b *book, keys ...string) (out []reader) {
@@ -36,12 +36,12 @@ func TestReadersAreVisitedByTheirKeys(t *testing.T) {
 		"one reads both":                    {func(b *book) { b.Add(1, "a", "b") }, []reader{1}, []reader{1}, 2},
 		"one subscribes twice":              {func(b *book) { b.Add(1, "a", "a"); b.Add(1, "a") }, []reader{1}, nil, 1},
 		"two read the same":                 {func(b *book) { b.Add(1, "a"); b.Add(2, "a") }, []reader{1, 2}, nil, 2},
-		"one of two drops it":               {func(b *book) { b.Add(1, "a"); b.Add(2, "a"); b.Drop(1, "a") }, []reader{2}, nil, 1},
-		"one drops a key of two":            {func(b *book) { b.Add(1, "a", "b"); b.Drop(1, "a") }, nil, []reader{1}, 1},
-		"one drops a key that it never had": {func(b *book) { b.Add(1, "a"); b.Drop(1, "b"); b.Drop(2, "a") }, []reader{1}, nil, 1},
+		"one of two drops it":               {func(b *book) { b.Add(1, "a"); b.Add(2, "a"); b.Remove(1, "a") }, []reader{2}, nil, 1},
+		"one drops a key of two":            {func(b *book) { b.Add(1, "a", "b"); b.Remove(1, "a") }, nil, []reader{1}, 1},
+		"one drops a key that it never had": {func(b *book) { b.Add(1, "a"); b.Remove(1, "b"); b.Remove(2, "a") }, []reader{1}, nil, 1},
 		"all are cleared":                   {func(b *book) { b.Add(1, "a", "b"); b.Add(2, "a"); b.Clear() }, nil, nil, 0},
 		"one reads a after that":            {func(b *book) { b.Add(1, "a", "b"); b.Clear(); b.Add(1, "a") }, []reader{1}, nil, 1},
-		"all are dropped":                   {func(b *book) { b.Add(1, "a", "b"); b.Add(2, "a"); b.Drop(1, "a", "b"); b.Drop(2, "a") }, nil, nil, 0},
+		"all are dropped":                   {func(b *book) { b.Add(1, "a", "b"); b.Add(2, "a"); b.Remove(1, "a", "b"); b.Remove(2, "a") }, nil, nil, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestACrowdOfReadersIsVisitedAsFewAre(t *testing.T) {
 		}
 	}
 	for len(all) > 0 {
-		b.Drop(all[0], "a", "a")
+		b.Remove(all[0], "a", "a")
 		all = all[1:]
 		if diff := gocmp.Diff(all, visited(&b, "a"), cmpopts.EquateEmpty()); diff != "" || b.Size() != len(all) {
 			t.Fatalf("with %d readers left the size is %d, and visited are (-want +got):\n%s", len(all), b.Size(), diff)
@@ -99,16 +99,16 @@ func TestReadersThatCouldNotReadAreVisited(t *testing.T) {
 		"it can be read":                    {[]error{nil}, nil, nil, nil},
 		"it cannot be read":                 {[]error{forbidden, forbidden}, nil, forbidden, []reader{1}},
 		"it can be read a moment later":     {[]error{forbidden, nil}, nil, nil, []reader{1}},
-		"the reader has found it":           {[]error{forbidden, forbidden}, func(b *book) { b.Found(1) }, forbidden, nil},
-		"another one has found it":          {[]error{forbidden, forbidden}, func(b *book) { b.Found(2) }, forbidden, []reader{1}},
-		"a reader that drops all its keys":  {[]error{forbidden, forbidden}, func(b *book) { b.Drop(1, "a") }, forbidden, []reader{1}},
+		"the reader has found it":           {[]error{forbidden, forbidden}, func(b *book) { b.Recovered(1) }, forbidden, nil},
+		"another one has found it":          {[]error{forbidden, forbidden}, func(b *book) { b.Recovered(2) }, forbidden, []reader{1}},
+		"a reader that drops all its keys":  {[]error{forbidden, forbidden}, func(b *book) { b.Remove(1, "a") }, forbidden, []reader{1}},
 		"all readers are cleared":           {[]error{forbidden, forbidden}, (*book).Clear, forbidden, nil},
-		"it is visited again until it read": {[]error{forbidden, forbidden}, func(b *book) { b.EachMissed(func(reader) {}) }, forbidden, []reader{1}},
+		"it is visited again until it read": {[]error{forbidden, forbidden}, func(b *book) { b.EachFailed(func(reader) {}) }, forbidden, []reader{1}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			b, asked := &book{}, 0
-			err := b.Try(1, func() error {
+			err := b.Read(1, func() error {
 				asked++
 				return tt.answers[asked-1]
 			})
@@ -119,7 +119,7 @@ func TestReadersThatCouldNotReadAreVisited(t *testing.T) {
 				tt.then(b)
 			}
 			var missed []reader
-			b.EachMissed(func(who reader) { missed = append(missed, who) })
+			b.EachFailed(func(who reader) { missed = append(missed, who) })
 			if diff := gocmp.Diff(tt.missed, missed, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("those that could not read are (-want +got):\n%s", diff)
 			}
