@@ -109,7 +109,7 @@ type daemonWrites struct {
 
 // Wrote notes a write.
 func (d daemonWrites) Wrote(operation apply.Operation, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
-	d.r.Announce(inbox.Key{}, gvr, o)
+	d.r.OnWrite(inbox.Key{}, gvr, o)
 	d.say(operation, ownership.PlaceOf(o).People())
 }
 
@@ -162,6 +162,6 @@ func (r *resource) wrote(result patch.Result) {
 	r.engine.metrics.Wrote(r.name, result.Status, result.Whole)
 	if o := result.Object; result.Status || result.Whole {
 		r.inbox.Expect(inbox.Write{Cache: r.own, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
-		r.Announce(cache.MetaObjectToName(o), r.own.Resource().GVR, o)
+		r.OnWrite(cache.MetaObjectToName(o), r.own.Resource().GVR, o)
 	}
 }

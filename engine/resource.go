@@ -198,8 +198,8 @@ func (r *resource) End() {
 // Busy returns the names of running handlers, with their objects.
 func (r *resource) Busy() []string { return append(r.controller.Running.List(), r.daemons.Busy()...) }
 
-// Announce makes reconciles of other resources wait until their caches show a write to an object that they handle, too.
-func (r *resource) Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+// OnWrite makes reconciles of other resources wait until their caches show a write to an object that they handle, too.
+func (r *resource) OnWrite(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	key := cache.MetaObjectToName(o)
 	for other := range r.engine.resources.All {
 		if other == r && key == by || !other.own.Serves(gvr) {

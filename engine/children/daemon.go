@@ -36,7 +36,7 @@ var _ dsl.ChildReader = Children{}
 func (c Children) now() *Reader {
 	p := Input{
 		Key: c.Key, Object: c.Owner.Newest(), Gone: true, Now: time.Now(), Logger: aside{c.Log},
-		Memory: &Memory{}, Sweep: &prune.SweepMemory{}, Awaits: &inbox.Writes{},
+		Memory: &Memory{}, Prune: &prune.Memory{}, Awaits: &inbox.Writes{},
 	}
 	return c.Family.Begin(p).Reader()
 }

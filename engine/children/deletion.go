@@ -41,11 +41,11 @@ type deletion struct {
 	alone bool
 }
 
-// EndChildren deletes or releases the children before their owner goes. It does not depend on the handlers of this
+// FinalizeChildren deletes or releases the children before their owner goes. It does not depend on the handlers of this
 // version: the inventory lists the children, and each child names its policy. Open is true if children are left, or if
 // it is unknown which there are. The deletion waits then, and again is the delay until the next look. Alone is true if
 // no handler wants the finalizer: only children need it. The span must not have begun.
-func (s *Session) EndChildren(ctx context.Context, span *transport.Span, alone bool) (again time.Duration, open bool, err error) {
+func (s *Session) FinalizeChildren(ctx context.Context, span *transport.Span, alone bool) (again time.Duration, open bool, err error) {
 	span.Begin(ctx)
 	defer span.End()
 	d := deletion{

@@ -72,9 +72,9 @@ type Host interface {
 	Refusal(gvr schema.GroupVersionResource, key cache.ObjectName) error
 	// Sources returns all sources of the resource, including the sources of children.
 	Sources() []*source.Source
-	// Announce is called for each write to an object by the reconcile of the object with this key. The written object
+	// OnWrite is called for each write to an object by the reconcile of the object with this key. The written object
 	// may have reconciles of its own.
-	Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
+	OnWrite(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
 }
 
 // Family knows the children of one resource's objects. Its methods may be called at any time from any goroutine.
@@ -85,7 +85,7 @@ type Family struct {
 	renamer     *patch.Renamer
 	kinds       kinds
 	inventories inventories
-	sweeper     *prune.Sweeper
+	sweeper     *prune.Pruner
 	// Retired are kinds that earlier versions of the resource owned, and this one does not.
 	Retired *prune.Retired
 }
@@ -101,7 +101,7 @@ func New(s Settings) *Family {
 		})
 		f.kinds.feeds = append(f.kinds.feeds, handler.feed)
 	}
-	f.sweeper = prune.NewSweeper(s.Resource, s.Handlers)
+	f.sweeper = prune.NewPruner(s.Resource, s.Handlers)
 	f.Retired = prune.NewRetired(prune.RetiredSettings{
 		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, Sources: s.Sources, Granted: s.Inbox, Family: f,
 	})

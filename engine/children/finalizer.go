@@ -13,9 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/decide/collision"
 )
 
-// Holds reports whether children or patched objects need the owner's finalizer. If that is unknown, it returns held:
+// NeedsFinalizer reports whether children or patched objects need the owner's finalizer. If that is unknown, it returns held:
 // whether the owner has the finalizer so far.
-func (s *Session) Holds(held bool) bool {
+func (s *Session) NeedsFinalizer(held bool) bool {
 	owner := s.owner()
 	if len(owner.Inventory.Targets()) > 0 {
 		return true

@@ -107,7 +107,7 @@ func (r *ownerInventory) reportLost(lost *ownership.Inventory) {
 	if lost.Empty() {
 		return
 	}
-	r.in.Sweep.Logged = false
+	r.in.Prune.Logged = false
 	var names []string
 	for _, place := range lost.Places() {
 		names = append(names, place.People())

@@ -119,7 +119,7 @@ func (j *journal) count(target ops.Target) {
 // written counts, announces and records a handler's write.
 func (j *journal) written(w Write, target ops.Target, caches []*source.Source, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	j.count(target)
-	j.family.settings.Host.Announce(j.in.Key, gvr, o)
+	j.family.settings.Host.OnWrite(j.in.Key, gvr, o)
 	j.noteAll(w, caches, o)
 }
 

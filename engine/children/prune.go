@@ -35,39 +35,39 @@ func (s *Session) RegisterKinds(ctx context.Context) {
 	}
 }
 
-// Sweeps reports whether there may be children that no handler wants. Owner is as its handlers have left it.
-func (s *Session) Sweeps(news bool, owner *unstructured.Unstructured) bool {
-	return !s.in.Sweep.Done(s.family.sweeper.Withdrawing(owner) || news && len(s.family.Retired.Sources()) > 0)
+// NeedsPrune reports whether there may be children that no handler wants. Owner is as its handlers have left it.
+func (s *Session) NeedsPrune(news bool, owner *unstructured.Unstructured) bool {
+	return !s.in.Prune.Done(s.family.sweeper.Withdrawing(owner) || news && len(s.family.Retired.Sources()) > 0)
 }
 
-// Sweep deletes or releases children that no handler wants, of an owner that is not being deleted. News is true if
+// Prune deletes or releases children that no handler wants, of an owner that is not being deleted. News is true if
 // children have changed. Owner is as its handlers have left it. Unsure reports whether the filter of a handler, by its
 // index, fails. Again is the delay until the next look; zero if only an event makes one necessary. The span must not
 // have begun.
-func (s *Session) Sweep(ctx context.Context, span *transport.Span, news bool, owner *unstructured.Unstructured, others Others, unsure func(handler int) bool) (again time.Duration, err error) {
+func (s *Session) Prune(ctx context.Context, span *transport.Span, news bool, owner *unstructured.Unstructured, others Others, unsure func(handler int) bool) (again time.Duration, err error) {
 	all, err := s.Reader().All()
 	if err != nil {
-		s.in.Sweep.Missed(news)
+		s.in.Prune.Missed(news)
 		return 0, nil // it is unknown which children there are; handlers that read them get the error
 	}
 	span.Begin(ctx)
 	defer span.End()
-	p := prune.Sweep{Owner: owner, All: all, Manager: s.family.settings.Operator.Name, Run: sweep{s, span, others}}
-	return s.family.sweeper.Sweep(ctx, s.in.Sweep, p, unsure)
+	p := prune.Input{Owner: owner, All: all, Manager: s.family.settings.Operator.Name, Run: pruning{s, span, others}}
+	return s.family.sweeper.Prune(ctx, s.in.Prune, p, unsure)
 }
 
-// sweep implements [prune.Run] for a session.
-type sweep struct {
+// pruning implements [prune.Run] for a session.
+type pruning struct {
 	session *Session
 	span    *transport.Span
 	others  Others
 }
 
-func (s sweep) Owns(kind schema.GroupKind) bool { return s.session.family.Owns(kind) }
+func (s pruning) Owns(kind schema.GroupKind) bool { return s.session.family.Owns(kind) }
 
-func (s sweep) Log() logr.Logger { return s.session.in.Logger.Log() }
+func (s pruning) Log() logr.Logger { return s.session.in.Logger.Log() }
 
-func (s sweep) Remove(ctx context.Context, gone dsl.ChildObject, why string, cause limits.Cause) (wait time.Duration, err error) {
+func (s pruning) Remove(ctx context.Context, gone dsl.ChildObject, why string, cause limits.Cause) (wait time.Duration, err error) {
 	err = s.session.deleting(s.span, collision.Attempt{Why: why}, s.others, cause).Remove(ctx, gone)
 	if held, is := errors.AsType[*heldError](err); is {
 		return held.answer.After, nil
@@ -75,7 +75,7 @@ func (s sweep) Remove(ctx context.Context, gone dsl.ChildObject, why string, cau
 	return 0, err
 }
 
-func (s sweep) Read(ctx context.Context, found dsl.ChildObject) (*unstructured.Unstructured, error) {
+func (s pruning) Read(ctx context.Context, found dsl.ChildObject) (*unstructured.Unstructured, error) {
 	f, err := s.session.family.kinds.present(found.Object.GroupVersionKind(), found.Object.GetNamespace())
 	if err != nil {
 		return nil, err

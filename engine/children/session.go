@@ -58,8 +58,8 @@ type Input struct {
 	// Share is the memory that the reconcile may take; nil for no limit.
 	Share  *Share
 	Memory *Memory
-	// Sweep remembers the state of the search for children that no handler wants.
-	Sweep *prune.SweepMemory
+	// Prune remembers the state of the search for children that no handler wants.
+	Prune *prune.Memory
 	// Awaits are the writes that the next reconcile waits for. They include earlier writes that no cache shows yet.
 	Awaits *inbox.Writes
 	// Walk records the versions that the reconcile writes; nil if nothing is written.
@@ -152,8 +152,8 @@ func (s *Session) Trim(owner *unstructured.Unstructured) map[string]patch.Note {
 // children and are not in the inventory. It does so once, and again when the owner is being deleted.
 func (s *Session) Close(done bool) {
 	s.inventory.close(done)
-	if done && !s.in.Gone && (!s.in.Sweep.Logged || s.in.Deleting) {
-		s.in.Sweep.Logged = true
+	if done && !s.in.Gone && (!s.in.Prune.Logged || s.in.Deleting) {
+		s.in.Prune.Logged = true
 		s.reportUnlisted()
 	}
 }
@@ -166,7 +166,7 @@ func (s *Session) IsIdle(written *unstructured.Unstructured) bool {
 		return false
 	}
 	gone := func(w Write) bool { return w.Gone || w.Version == "" && w.Cache != nil }
-	return s.in.Sweep.Done(s.family.sweeper.Withdrawing(written)) && !slices.ContainsFunc(s.journal.all(), gone)
+	return s.in.Prune.Done(s.family.sweeper.Withdrawing(written)) && !slices.ContainsFunc(s.journal.all(), gone)
 }
 
 // owner returns the handled object as the owner of children.

@@ -22,7 +22,7 @@ func BenchmarkSessionWithoutChildren(b *testing.B) {
 	op := dsl.New("demo")
 	f := &Family{settings: Settings{Operator: op}, names: namesOf(op)}
 	p := Input{
-		Key: cache.ObjectName{Namespace: "shop", Name: "web"}, Now: time.Now(), Logger: aside{logr.Discard()}, Memory: &Memory{}, Sweep: &prune.SweepMemory{Logged: true}, Awaits: &inbox.Writes{},
+		Key: cache.ObjectName{Namespace: "shop", Name: "web"}, Now: time.Now(), Logger: aside{logr.Discard()}, Memory: &Memory{}, Prune: &prune.Memory{Logged: true}, Awaits: &inbox.Writes{},
 		Object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 			"namespace": "shop", "name": "web", "uid": "1", "annotations": map[string]any{"example.com/a": "1", "example.com/b": "2"},
 		}}},

@@ -177,10 +177,10 @@ func (s *Session) endTargets(ctx context.Context) error {
 // reclaimLook is the interval between attempts to release targets that no handler wants.
 const reclaimLook = time.Minute
 
-// Reclaim releases the targets that no handler wants, of an owner that is not being deleted. Again is the delay until
+// ReleaseTargets releases the targets that no handler wants, of an owner that is not being deleted. Again is the delay until
 // the next attempt; zero if only an event makes one necessary. Failures are logged, and hold up nothing else. The span
 // must not have begun.
-func (s *Session) Reclaim(ctx context.Context, span *transport.Span, owner metav1.Object) (again time.Duration) {
+func (s *Session) ReleaseTargets(ctx context.Context, span *transport.Span, owner metav1.Object) (again time.Duration) {
 	all := s.owner().Inventory.Targets()
 	if !slices.ContainsFunc(all, func(t ownership.Target) bool { return s.family.left(t, owner) != "" }) {
 		return 0

@@ -104,10 +104,10 @@ func (r *ownerInventory) trim(owner *unstructured.Unstructured) map[string]patch
 	return map[string]patch.Note{r.family.names.keys.Inventory: {Text: r.known.next, Alone: r.known.alone}}
 }
 
-// LeftBehind removes the children that were made for the deletion, and the released objects, from the owner's
+// InventoryAnnotation removes the children that were made for the deletion, and the released objects, from the owner's
 // inventory. It returns the annotation to write, or nil if there was nothing to remove. The owner may come back and
 // leave again, and these children must not be taken for the children of that deletion.
-func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]patch.Note {
+func (s *Session) InventoryAnnotation(live *unstructured.Unstructured) map[string]patch.Note {
 	key := s.family.names.keys.Inventory
 	inventory, err := ownership.ParseInventory(live.GetAnnotations()[key], live.GetUID())
 	if err != nil {

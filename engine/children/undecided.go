@@ -92,9 +92,9 @@ func (u *undecided) remain(log Logger, others Others) bool {
 	return len(logged) > 0
 }
 
-// Leaving returns the handlers that have given up a child that stays for now. They have to run again, because only they
+// HandlersToRunAgain returns the handlers that have given up a child that stays for now. They have to run again, because only they
 // remove the child.
-func (s *Session) Leaving() (handlers []string) { return s.undecided.leaving() }
+func (s *Session) HandlersToRunAgain() (handlers []string) { return s.undecided.leaving() }
 
 // Undecided reports whether some of the children that stay for now may still be wanted. It logs each handler that they
 // wait for once. Others describes the handlers after all have run.

@@ -77,6 +77,6 @@ type Host interface {
 	// Refused notes how a handler of an object, or a request of the reconcile itself ([Itself]), ended. An error for a
 	// missing right or an absent server leads to a retry when that is over.
 	Refused(key cache.ObjectName, handler string, err error)
-	// Announce makes other objects' reconciles wait until caches show a write to their object.
-	Announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
+	// OnWrite makes other objects' reconciles wait until caches show a write to their object.
+	OnWrite(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
 }

@@ -195,7 +195,7 @@ func (p *run) alsoFiltered(at Draft, says ...*dsl.Patch) Draft {
 // the engine deletes or releases children.
 func (p *run) wantsFinalizer(d Draft) bool {
 	held := slices.Contains(p.family.Base().GetFinalizers(), p.Rules.Finalizer)
-	return p.Rules.Finalizes && p.handlersHold(d) || p.family.Holds(held)
+	return p.Rules.Finalizes && p.handlersHold(d) || p.family.NeedsFinalizer(held)
 }
 
 // handlersHold is wantsFinalizer for handlers and daemons. A handler whose filter fails may hold the object. All filters

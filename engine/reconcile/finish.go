@@ -161,7 +161,7 @@ func (p *run) abandon(st State, err error) Result {
 	p.progress.Abandon()
 	if m := p.memory; p.Deletion == "" {
 		late := st.Attempts.Rerun(p.Rules.Readers, p.family.Writes())
-		late = append(late, p.family.Leaving()...)
+		late = append(late, p.family.HandlersToRunAgain()...)
 		m.Rerun = slices.Compact(slices.Sorted(slices.Values(append(m.Rerun, late...))))
 	}
 	return p.result(st, err)

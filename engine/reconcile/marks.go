@@ -78,7 +78,7 @@ func (s *Controller) wroteMarks(key cache.ObjectName, written []*unstructured.Un
 	for _, now := range written {
 		s.Observer.Metrics.Wrote(s.Rules.Resource, false, true)
 		m.Writes.Add(inbox.Write{Cache: s.Own, Key: key, UID: now.GetUID(), Version: now.GetResourceVersion(), Own: true})
-		s.Host.Announce(key, s.Own.Resource().GVR, now)
+		s.Host.OnWrite(key, s.Own.Resource().GVR, now)
 	}
 }
 

@@ -63,8 +63,8 @@ type commonState struct {
 	Resync *time.Time
 	// Again are the handlers that asked to run again; nil for none.
 	Again *Alarm
-	// Sweep is the state of the search for children that no handler makes any longer.
-	Sweep prune.SweepMemory
+	// Prune is the state of the search for children that no handler makes any longer.
+	Prune prune.Memory
 	// Breaker counts reconciles that write; nil before the first one.
 	Breaker *breaker.Breaker
 }

@@ -70,7 +70,7 @@ func (s *Controller) open(in Input, m *ObjectState, o opening) (*run, State) {
 	}
 	p.family = s.Family.Begin(children.Input{
 		Key: in.Key, Object: in.Object, Gone: in.Gone, Deleting: in.Deletion != "", Now: in.Now, Share: in.Share, Logger: p,
-		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Walk: p.walk, Done: p.progress.DeleteDone(),
+		Memory: &m.Children, Prune: &m.Prune, Awaits: &m.Writes, Walk: p.walk, Done: p.progress.DeleteDone(),
 	})
 	return p, st
 }

@@ -105,7 +105,7 @@ func (s *Controller) say(ctx context.Context, a arrival, wanted func(*unstructur
 	if written := result.Object; result.Status || result.Whole {
 		s.Observer.Metrics.Wrote(s.Rules.Resource, result.Status, result.Whole)
 		a.memory.Writes.Add(inbox.Write{Cache: s.Own, Key: a.key, UID: written.GetUID(), Version: written.GetResourceVersion(), Own: true})
-		s.Host.Announce(a.key, s.Own.Resource().GVR, written)
+		s.Host.OnWrite(a.key, s.Own.Resource().GVR, written)
 	}
 	return owed, err
 }

@@ -30,15 +30,15 @@ func (p *run) prune(ctx context.Context, st State) (State, error) {
 	}
 	ctx = discreet(ctx, p.Rules.Readers...)
 	// This does not wait for the handlers: one may fail because of a field that is released here.
-	if again := p.family.Reclaim(ctx, transport.NewSpan(p.Host.Held), st.Current); again > 0 {
+	if again := p.family.ReleaseTargets(ctx, transport.NewSpan(p.Host.Held), st.Current); again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Due)
 	}
 	failed := func(r progress.Handler) bool { return st.Attempts.Record(r, p.progress.Entry(r)).Failed }
 	if !st.through() || slices.ContainsFunc(p.Rules.Readers, failed) {
-		p.memory.Sweep.Missed(p.Changes.Child)
+		p.memory.Prune.Missed(p.Changes.Child)
 		return st, nil
 	}
-	if !p.family.Sweeps(p.Changes.Child, st.Current) {
+	if !p.family.NeedsPrune(p.Changes.Child, st.Current) {
 		return st, nil
 	}
 	seen := st.Draft
@@ -46,7 +46,7 @@ func (p *run) prune(ctx context.Context, st State) (State, error) {
 		r := p.Rules.Readers[handler]
 		return p.askFilters(seen, r, askFor(r.Handler)).Err != nil
 	}
-	again, err := p.family.Sweep(ctx, transport.NewSpan(p.Host.Held), p.Changes.Child, st.Current, &snapshot{p, st, nil}, unsure)
+	again, err := p.family.Prune(ctx, transport.NewSpan(p.Host.Held), p.Changes.Child, st.Current, &snapshot{p, st, nil}, unsure)
 	if again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Due)
 	}
@@ -60,7 +60,7 @@ func (p *run) endChildren(ctx context.Context, st State, over, free bool) (State
 		return st, nil
 	}
 	alone := p.hasFinalizer() && (!p.Rules.Finalizes || !p.handlersHold(st.Draft))
-	again, open, err := p.family.EndChildren(discreet(ctx, p.Rules.Readers...), transport.NewSpan(p.Host.Held), alone)
+	again, open, err := p.family.FinalizeChildren(discreet(ctx, p.Rules.Readers...), transport.NewSpan(p.Host.Held), alone)
 	if st.Searched = !open; again > 0 {
 		st.Due = st.Due.Sooner(again, queue.Due)
 	}

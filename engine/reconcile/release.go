@@ -44,7 +44,7 @@ func (p *run) release(ctx context.Context, st State, marks patch.Marks) (State, 
 // sendRelease removes the marks, the inventory of children and the progress of machines.
 func (p *run) sendRelease(ctx context.Context, st State, live *unstructured.Unstructured, marks patch.Marks) (State, error) {
 	for target := p.target(st, live); ; {
-		marks.Annotations = p.family.LeftBehind(target.Object)
+		marks.Annotations = p.family.InventoryAnnotation(target.Object)
 		var result patch.Result
 		var err error
 		st, result, err = p.send(ctx, st, target, p.Machines.Left(target.Object), marks)

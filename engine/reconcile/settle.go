@@ -66,7 +66,7 @@ func (p *run) wantsNoDeletion(st State, v change) bool {
 	if p.Deletion != "" {
 		return v.Finalized
 	}
-	return st.through() && p.memory.Sweep.Done(false)
+	return st.through() && p.memory.Prune.Done(false)
 }
 
 // noteRecovered adds a note for each handler whose filters work again.
@@ -127,7 +127,7 @@ func (p *run) settleLiving(st State) (State, change) {
 	if out.behind = p.behind(st); out.behind || len(out.rerun) > 0 {
 		st.Due = st.Due.AtOnce()
 	}
-	leaving := p.family.Leaving() // handlers that dropped a child run again while another handler may still want it
+	leaving := p.family.HandlersToRunAgain() // handlers that dropped a child run again while another handler may still want it
 	if undecided := p.family.Undecided(&snapshot{p, st, nil}); len(leaving) > 0 && !undecided {
 		st.Due = st.Due.AtOnce() // show whether another handler still wants the child
 	}

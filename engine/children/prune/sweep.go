@@ -28,8 +28,8 @@ import (
 // refusedLook is the interval of attempts to remove children without the right to do so, because the right is not checked.
 const refusedLook = time.Minute
 
-// Sweeper selects the children of a resource's objects that no handler makes.
-type Sweeper struct {
+// Pruner selects the children of a resource's objects that no handler makes.
+type Pruner struct {
 	resource *dsl.Resource
 	handlers []*dsl.Handler
 	// free is true when handlers may make children under undeclared names.
@@ -40,13 +40,13 @@ type Sweeper struct {
 	makers, logged map[string]bool
 }
 
-// NewSweeper returns the sweeper of a resource with these handlers.
-func NewSweeper(resource *dsl.Resource, handlers []*dsl.Handler) *Sweeper {
-	return &Sweeper{resource: resource, handlers: handlers, free: slices.ContainsFunc(handlers, collision.Free), makers: map[string]bool{}, logged: map[string]bool{}}
+// NewPruner returns the sweeper of a resource with these handlers.
+func NewPruner(resource *dsl.Resource, handlers []*dsl.Handler) *Pruner {
+	return &Pruner{resource: resource, handlers: handlers, free: slices.ContainsFunc(handlers, collision.Free), makers: map[string]bool{}, logged: map[string]bool{}}
 }
 
-// SweepMemory holds facts about an owner from one reconcile to the next.
-type SweepMemory struct {
+// Memory holds facts about an owner from one reconcile to the next.
+type Memory struct {
 	// done is true if each child had a handler. Logged is true if objects that look like children, and are none, have
 	// been logged. Refused is the logged reason why children cannot be removed.
 	done, Logged bool
@@ -54,15 +54,15 @@ type SweepMemory struct {
 }
 
 // Done reports whether there is nothing to search for. News is true if something may have changed.
-func (m *SweepMemory) Done(news bool) bool { return m.done && !news }
+func (m *Memory) Done(news bool) bool { return m.done && !news }
 
 // Missed records that a reconcile could not search. News is true if something may have changed; the next reconcile
 // searches then.
-func (m *SweepMemory) Missed(news bool) { m.done = m.done && !news }
+func (m *Memory) Missed(news bool) { m.done = m.done && !news }
 
 // Withdrawing reports whether labels or annotations of an owner exclude it from a handler that then removes its
 // children.
-func (s *Sweeper) Withdrawing(owner metav1.Object) bool {
+func (s *Pruner) Withdrawing(owner metav1.Object) bool {
 	return slices.ContainsFunc(s.handlers, func(h *dsl.Handler) bool { return withdraws(h, owner) })
 }
 
@@ -73,7 +73,7 @@ func withdraws(h *dsl.Handler, owner metav1.Object) bool {
 }
 
 // unsure reports whether the filter of a handler fails that may take over children without a handler.
-func (s *Sweeper) unsure(fails func(handler int) bool) bool {
+func (s *Pruner) unsure(fails func(handler int) bool) bool {
 	for at, h := range s.handlers {
 		if len(h.Makers) > 0 && !collision.IsForDeletionsOnly(h) && fails(at) {
 			return true
@@ -82,8 +82,8 @@ func (s *Sweeper) unsure(fails func(handler int) bool) bool {
 	return false
 }
 
-// Sweep is the input of a search: the owner and its children in a reconcile.
-type Sweep struct {
+// Input is the input of a search: the owner and its children in a reconcile.
+type Input struct {
 	// Owner is the owner itself.
 	Owner metav1.Object
 	// All are the children that have names.
@@ -107,7 +107,7 @@ type Run interface {
 }
 
 // made reports whether the operator has created or adopted a child.
-func (p Sweep) made(ctx context.Context, found dsl.ChildObject) (bool, error) {
+func (p Input) made(ctx context.Context, found dsl.ChildObject) (bool, error) {
 	live, err := p.Run.Read(ctx, found)
 	if err != nil {
 		return false, fmt.Errorf("reading %s %s: %w", found.Object.GetKind(), cache.MetaObjectToName(found.Object), err)
@@ -117,15 +117,15 @@ func (p Sweep) made(ctx context.Context, found dsl.ChildObject) (bool, error) {
 }
 
 // Note records that a handler makes children under a name. Go code may use another name than its own.
-func (s *Sweeper) Note(maker string) {
+func (s *Pruner) Note(maker string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.makers[maker] = true
 }
 
-// Sweep removes children as their policy says. Again is the time until the next sweep, zero for none. The error names the children
+// Prune removes children as their policy says. Again is the time until the next sweep, zero for none. The error names the children
 // that stay. A missing right is logged, and is no error. Fails reports whether the filter of a handler, by its index, fails.
-func (s *Sweeper) Sweep(ctx context.Context, m *SweepMemory, p Sweep, fails func(handler int) bool) (again time.Duration, err error) {
+func (s *Pruner) Prune(ctx context.Context, m *Memory, p Input, fails func(handler int) bool) (again time.Duration, err error) {
 	var faults []error
 	m.done = true
 	for _, found := range p.All {
@@ -168,7 +168,7 @@ func stays(found dsl.ChildObject) bool {
 func deleted(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil }
 
 // left returns the reason and the cause why no handler wants a child; empty if one does, or may.
-func (s *Sweeper) left(p Sweep, found dsl.ChildObject) (why string, cause limits.Cause) {
+func (s *Pruner) left(p Input, found dsl.ChildObject) (why string, cause limits.Cause) {
 	maker := found.Handler
 	at := collision.HandlerOf(s.handlers, maker)
 	there := at >= 0 && (s.handlers[at].Makers == nil || slices.Contains(s.handlers[at].Makers, maker))
@@ -186,7 +186,7 @@ func (s *Sweeper) left(p Sweep, found dsl.ChildObject) (why string, cause limits
 
 // leftBy is left for a child whose handler exists. A handler that does not run for its children may never run again, so
 // it cannot remove its former children itself.
-func (s *Sweeper) leftBy(p Sweep, h *dsl.Handler, found dsl.ChildObject) (why string, cause limits.Cause) {
+func (s *Pruner) leftBy(p Input, h *dsl.Handler, found dsl.ChildObject) (why string, cause limits.Cause) {
 	kind := found.Object.GroupVersionKind().GroupKind()
 	switch {
 	case withdraws(h, p.Owner):
@@ -202,14 +202,14 @@ func (s *Sweeper) leftBy(p Sweep, h *dsl.Handler, found dsl.ChildObject) (why st
 }
 
 // named reports whether a handler has made children under a name in this process.
-func (s *Sweeper) named(maker string) bool {
+func (s *Pruner) named(maker string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.makers[maker]
 }
 
 // spare logs an unknown maker once. Its children stay, because Go code may have made them.
-func (s *Sweeper) spare(p Sweep, maker string) {
+func (s *Pruner) spare(p Input, maker string) {
 	s.mu.Lock()
 	logged := s.logged[maker]
 	s.logged[maker] = true

@@ -71,10 +71,10 @@ func TestChildrenWithoutAHandlerAreRemoved(t *testing.T) {
 			child := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c", "namespace": "n", "uid": "1"},
 			}}
-			s := NewSweeper(&dsl.Resource{}, []*dsl.Handler{{ID: "keep", Makers: []string{"keep"}, Declared: true}})
-			m := SweepMemory{}
-			p := Sweep{Owner: &unstructured.Unstructured{}, All: []dsl.ChildObject{{ChildSpec: tt.child, Object: child}}, Manager: "op", Run: &tt.pass}
-			again, err := s.Sweep(t.Context(), &m, p, func(int) bool { return tt.fails })
+			s := NewPruner(&dsl.Resource{}, []*dsl.Handler{{ID: "keep", Makers: []string{"keep"}, Declared: true}})
+			m := Memory{}
+			p := Input{Owner: &unstructured.Unstructured{}, All: []dsl.ChildObject{{ChildSpec: tt.child, Object: child}}, Manager: "op", Run: &tt.pass}
+			again, err := s.Prune(t.Context(), &m, p, func(int) bool { return tt.fails })
 			if err != nil || again != tt.again || m.Done(false) != tt.done || !slices.Equal(tt.pass.removed, tt.removed) {
 				t.Errorf("again in %s, done is %v, removed are %q: %v", again, m.Done(false), tt.pass.removed, err)
 			}

@@ -57,7 +57,7 @@ type bucket struct {
 func (l *limit) admit(of subject, what sameness, now time.Time) (admitted, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sweep(now)
+	l.removeOld(now)
 	b, found := l.buckets[of]
 	if !found {
 		b = &bucket{tokens: burst, filled: now, counted: map[sameness]time.Time{}}
@@ -87,8 +87,8 @@ func (b *bucket) refill(now time.Time) {
 	}
 }
 
-// sweep forgets buckets that say no more than new ones would, now and then.
-func (l *limit) sweep(now time.Time) {
+// removeOld forgets buckets that say no more than new ones would, now and then.
+func (l *limit) removeOld(now time.Time) {
 	if l.buckets == nil {
 		l.buckets, l.swept = map[subject]*bucket{}, now
 	}
