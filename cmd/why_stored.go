@@ -116,7 +116,7 @@ func (a *alone) child(ctx context.Context, c *why.Child, place ownership.Place) 
 	case apierrors.IsNotFound(err):
 		c.Says = "the inventory lists it, and it is not there"
 	case err != nil:
-		a.unread("child "+place.People(), "get", schema.GroupResource{Group: mapping.Resource.Group, Resource: mapping.Resource.Resource}, place.Namespace, err)
+		a.unread("child "+place.Describe(), "get", schema.GroupResource{Group: mapping.Resource.Group, Resource: mapping.Resource.Resource}, place.Namespace, err)
 	default:
 		c.Is(dsl.ReadinessOf(live))
 	}

@@ -110,7 +110,7 @@ type daemonWrites struct {
 // Wrote notes a write.
 func (d daemonWrites) Wrote(operation apply.Operation, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	d.r.OnWrite(inbox.Key{}, gvr, o)
-	d.say(operation, ownership.PlaceOf(o).People())
+	d.say(operation, ownership.PlaceOf(o).Describe())
 }
 
 // Deleted notes a deletion.

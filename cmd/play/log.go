@@ -40,7 +40,7 @@ var quiet = []any{string(dsl.Child), string(dsl.RelatedChange), string(dsl.Index
 
 // operations are the words of the engine for writes to children.
 var operations = []apply.Operation{
-	apply.Created, apply.Updated, apply.PutBack, apply.Unchanged, apply.Adopted, apply.GivenBack, apply.Deleted, apply.Released,
+	apply.Created, apply.Updated, apply.Reverted, apply.Unchanged, apply.Adopted, apply.LeftToOther, apply.Deleted, apply.Released,
 	apply.Applied, apply.Patched,
 }
 

@@ -134,7 +134,7 @@ func (b *builder) fill(ctx context.Context, n *Node, o *unstructured.Unstructure
 	b.seen[o.GetUID()] = true
 	for _, of := range b.children(ctx, o) {
 		if b.nodes == most {
-			b.unread("what else is below %s: the tree has %d objects already", ownership.PlaceOf(o).People(), most)
+			b.unread("what else is below %s: the tree has %d objects already", ownership.PlaceOf(o).Describe(), most)
 			return
 		}
 		b.nodes++
@@ -145,7 +145,7 @@ func (b *builder) fill(ctx context.Context, n *Node, o *unstructured.Unstructure
 		case apierrors.IsNotFound(err):
 			below.Ready, below.Reason = new(bool), dsl.ReasonNotFound
 		case err != nil:
-			b.unread("%s: %v", of.place.People(), err)
+			b.unread("%s: %v", of.place.Describe(), err)
 		case of.patched:
 			describe(below, live)
 		default:
@@ -198,7 +198,7 @@ func (b *builder) recorded(o *unstructured.Unstructured) (out []child) {
 		operator, _, _ := strings.Cut(prefix, ".")
 		inventory, err := ownership.ParseInventory(text, o.GetUID())
 		if err != nil {
-			b.unread("the children of operator %s, of %s: %v", operator, ownership.PlaceOf(o).People(), err)
+			b.unread("the children of operator %s, of %s: %v", operator, ownership.PlaceOf(o).Describe(), err)
 			continue
 		}
 		for _, place := range inventory.Places() {

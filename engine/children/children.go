@@ -80,14 +80,14 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 func (c *children) apply(ctx context.Context, w *wanted) (*unstructured.Unstructured, error) {
 	s := c.session
 	if err := expiry.Check(ctx, w.object); err != nil {
-		return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
+		return nil, fmt.Errorf("applying %s: %w", w.place().Describe(), err)
 	}
-	if err := s.family.kinds.listed("applying "+w.place().People(), w.feed); err != nil {
+	if err := s.family.kinds.listed("applying "+w.place().Describe(), w.feed); err != nil {
 		return nil, err
 	}
 	size := progress.WeightOf(w.object.Object)
 	if err := s.in.Share.Grow(ctx, inFlight*size); err != nil {
-		return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
+		return nil, fmt.Errorf("applying %s: %w", w.place().Describe(), err)
 	}
 	defer s.in.Share.shrink((inFlight - held) * size)
 	live, err := w.ready(ctx)
@@ -162,7 +162,7 @@ func (c *children) send(ctx context.Context, w *wanted, live *unstructured.Unstr
 
 // awaitsEnd returns the error for a child that can be made again only after it is gone.
 func awaitsEnd(place ownership.Place) error {
-	return dsl.Waiting(place.People()+" to be gone, so that it can be made again", 0)
+	return dsl.Waiting(place.Describe()+" to be gone, so that it can be made again", 0)
 }
 
 // locate returns the source and the resource for an object of a kind, in a namespace if it has one. Only an unowned
@@ -200,7 +200,7 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 		if err != nil {
 			continue // Apply returns the error
 		}
-		if err := s.family.kinds.listed("applying "+w.place().People(), w.feed); err != nil {
+		if err := s.family.kinds.listed("applying "+w.place().Describe(), w.feed); err != nil {
 			return err
 		}
 		if !w.enters {
@@ -257,7 +257,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	key := cache.MetaObjectToName(gone.Object)
 	f, err := c.session.family.kinds.present(gone.Object.GroupVersionKind(), key.Namespace)
 	if err != nil {
-		return fmt.Errorf("removing %s: %w", ownership.PlaceOf(gone.Object).People(), err)
+		return fmt.Errorf("removing %s: %w", ownership.PlaceOf(gone.Object).Describe(), err)
 	}
 	found := c.session.lister.get(f, id{f.Resource().GVR, key})
 	if found == nil || found.GetUID() != gone.Object.GetUID() || !c.session.owner().Has(found) {
@@ -268,7 +268,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 			return err
 		}
 	}
-	if err := c.session.family.kinds.settled("removing " + ownership.PlaceOf(found).People()); err != nil {
+	if err := c.session.family.kinds.settled("removing " + ownership.PlaceOf(found).Describe()); err != nil {
 		return err
 	}
 	switch {
@@ -300,7 +300,7 @@ func (c *children) deleteChild(ctx context.Context, f *source.Source, o *unstruc
 		return nil
 	}
 	s, key, gvr := c.session, cache.MetaObjectToName(o), f.Resource().GVR
-	if err := s.family.kinds.settled("deleting " + ownership.PlaceOf(o).People()); err != nil {
+	if err := s.family.kinds.settled("deleting " + ownership.PlaceOf(o).Describe()); err != nil {
 		return err
 	}
 	if err := c.mayDelete(f, o); err != nil {

@@ -106,9 +106,9 @@ func (d *deletion) incomplete() bool {
 // listed returns the owner's children from a source; nil if the garbage collector deletes all of them.
 func (d *deletion) listed(kind *source.Source) []*unstructured.Unstructured {
 	some := false
-	for _, mark := range d.owner.Marks() {
+	for _, mark := range d.owner.IndexValues() {
 		for _, o := range kind.OwnedBy(mark) {
-			left := metav1.GetControllerOfNoCopy(o) != nil && !d.owner.Keys.Orphans(o)
+			left := metav1.GetControllerOfNoCopy(o) != nil && !d.owner.Keys.IsOrphaned(o)
 			some = some || !left
 		}
 	}
@@ -161,7 +161,7 @@ func (d *deletion) endUnwatched(ctx context.Context, place ownership.Place) (aga
 		live, err = d.session.move(ctx, nil, id{served.GVR, key}, live)
 	}
 	if err != nil {
-		return 0, true, fmt.Errorf("looking for %s: %w", place.People(), err)
+		return 0, true, fmt.Errorf("looking for %s: %w", place.Describe(), err)
 	}
 	if live == nil || !d.owner.Has(live) || !d.session.needs(d.owner, live) {
 		return 0, false, nil
@@ -182,7 +182,7 @@ func (d *deletion) endUnserved(ctx context.Context, place ownership.Place) (agai
 		return 0, false, nil
 	}
 	if doubt != nil {
-		d.warn(fmt.Sprintf("it is unknown whether its child %s is there: the API server does not serve %s, and %v", place.People(), place.Kind, doubt))
+		d.warn(fmt.Sprintf("it is unknown whether its child %s is there: the API server does not serve %s, and %v", place.Describe(), place.Kind, doubt))
 	}
 	return searchLook, true, nil
 }
@@ -200,7 +200,7 @@ func (d *deletion) deleteUnwatched(ctx context.Context, at schema.GroupVersionRe
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
 	err = with.Host.Client(at, place.Namespace).Delete(ctx, place.Name, options)
 	if err != nil && !notfound.IsGone(err, at.GroupResource(), place.Name) {
-		return true, fmt.Errorf("deleting %s: %w", place.People(), err)
+		return true, fmt.Errorf("deleting %s: %w", place.Describe(), err)
 	}
 	d.session.journal.count(ops.Child)
 	d.say(apply.Deleted, live, "")

@@ -185,7 +185,7 @@ func (f *Family) ownerKey(kind *source.Source, o *cached.Object) *inbox.Key {
 		return nil
 	}
 	place := ownership.Place{Kind: kind.Resource().GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-	if (!referred || !name.Near(place.Namespace)) && !f.inventories.lists(key, place) {
+	if (!referred || !name.IsTrusted(place.Namespace)) && !f.inventories.lists(key, place) {
 		return nil
 	}
 	return &key

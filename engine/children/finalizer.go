@@ -68,5 +68,5 @@ func (s *Session) needs(owner ownership.Owner, o *unstructured.Unstructured) boo
 	if s.in.Deleting && (at >= 0 && collision.IsForDeletionsOnly(all[at]) || s.family.madeForDeletion(inventory, ownership.PlaceOf(o))) {
 		return false
 	}
-	return owner.Needs(spec, o.GetNamespace())
+	return owner.NeedsFinalizer(spec, o.GetNamespace())
 }

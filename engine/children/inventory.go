@@ -110,7 +110,7 @@ func (r *ownerInventory) reportLost(lost *ownership.Inventory) {
 	r.in.Prune.Logged = false
 	var names []string
 	for _, place := range lost.Places() {
-		names = append(names, place.People())
+		names = append(names, place.Describe())
 	}
 	const mostNamed = 5
 	r.in.Logger.Log().Info("somebody has taken children out of the inventory of children; children that no handler makes again are left alone",

@@ -162,7 +162,7 @@ func (j *journal) await(live *unstructured.Unstructured) {
 // informer of the resource shows the object.
 func (s *Session) WroteOther(handler string, operation apply.Operation, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s.journal.written(Write{Handler: handler, Made: operation == apply.Created}, ops.Other, s.journal.showing(gvr, o), gvr, o)
-	s.in.Logger.Log().Info(string(operation)+" "+ownership.PlaceOf(o).People(), "handler", handler)
+	s.in.Logger.Log().Info(string(operation)+" "+ownership.PlaceOf(o).Describe(), "handler", handler)
 }
 
 // DeletedOther is WroteOther for a deletion. The next reconcile waits until no cache shows the object.
@@ -204,7 +204,7 @@ func (c *Reader) noted(f *source.Source, gvr schema.GroupVersionResource, o *uns
 	w.Made = made
 	s := c.session
 	s.journal.written(w, ops.Child, caches, gvr, o)
-	if f != nil && !s.owner().Forgets(o) {
+	if f != nil && !s.owner().IsOrphan(o) {
 		s.journal.echoes(f, o)
 	}
 }
@@ -214,7 +214,7 @@ func (c *Reader) noted(f *source.Source, gvr schema.GroupVersionResource, o *uns
 func (c *children) say(operation apply.Operation, o *unstructured.Unstructured, detail string) {
 	detail = cmp.Or(detail, c.attempt.Why)
 	s, handler := c.session, c.attempt.Handler
-	did := string(operation) + " " + ownership.PlaceOf(o).People()
+	did := string(operation) + " " + ownership.PlaceOf(o).Describe()
 	line := did
 	if detail != "" {
 		line += ": " + detail

@@ -37,7 +37,7 @@ func (c *children) mayDelete(kind *source.Source, o *unstructured.Unstructured) 
 	if answer.CanBegin() {
 		return nil
 	}
-	what := "the deletion of " + ownership.PlaceOf(o).People() + " to begin: " + answer.Summary()
+	what := "the deletion of " + ownership.PlaceOf(o).Describe() + " to begin: " + answer.Summary()
 	return &heldError{dsl.Waiting(what, answer.After), answer}
 }
 

@@ -139,7 +139,7 @@ func (l *lister) list(f *source.Source, owner ownership.Owner, shares bool, skip
 	if shares {
 		read = l.show
 	}
-	for _, mark := range owner.Marks() {
+	for _, mark := range owner.IndexValues() {
 		for _, o := range f.OwnedBy(mark) {
 			if key := cache.MetaObjectToName(o); skips == nil || l.has(id{gvr, key}) || !skips(o) {
 				keys[key] = true

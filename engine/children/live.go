@@ -33,7 +33,7 @@ func (c *children) Live(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 	}
 	live, err := s.family.settings.Host.Read(ctx, w.gvr, w.key)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
+		return nil, fmt.Errorf("reading %s: %w", w.place().Describe(), err)
 	}
 	if live == nil {
 		return nil, nil

@@ -113,7 +113,7 @@ func (c *Reader) all(skips func(*cached.Object) bool) ([]dsl.ChildObject, error)
 		return nil, c.note(err)
 	}
 	// Only the reconcile that applied unowned children knows them.
-	found := s.lister.matching(func(o *unstructured.Unstructured) bool { return owner.Forgets(o) }, c.shares)
+	found := s.lister.matching(func(o *unstructured.Unstructured) bool { return owner.IsOrphan(o) }, c.shares)
 	for kind := range s.family.kinds.all {
 		found = append(found, s.lister.list(kind, owner, c.shares, skips)...)
 	}
@@ -167,7 +167,7 @@ func (c *Reader) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bo
 	if live == nil && (w.feed == nil || w.feed.Informer(w.key.Namespace) == nil) {
 		live, err = c.session.family.settings.Host.Read(ctx, w.gvr, w.key)
 		if err != nil {
-			return false, nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
+			return false, nil, fmt.Errorf("reading %s: %w", w.place().Describe(), err)
 		}
 	} else if live, err = w.entire(ctx, live); err != nil {
 		return false, nil, err

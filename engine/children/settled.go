@@ -51,7 +51,7 @@ func (j *judged) add(w *wanted, result *unstructured.Unstructured) {
 	if j.of == nil {
 		j.of = map[string]settled{}
 	}
-	j.of[ownership.Which(w.spec)] = settled{object: o, feed: w.feed}
+	j.of[ownership.TitleWithoutPolicy(w.spec)] = settled{object: o, feed: w.feed}
 }
 
 // get returns a child that add has recorded.
@@ -65,7 +65,7 @@ func (j *judged) get(title string) (settled, bool) {
 // Settled implements [dsl.ChildInputs].
 func (c *children) Settled(spec dsl.ChildSpec, inputs uint64) (dsl.SettledChild, bool) {
 	s, with := c.session, c.session.family.settings
-	one, known := s.in.Memory.inputs[spec.Handler][ownership.Which(spec)]
+	one, known := s.in.Memory.inputs[spec.Handler][ownership.TitleWithoutPolicy(spec)]
 	if !known || one.inputs != inputs || s.in.Deleting || s.family.renamer != nil {
 		return dsl.SettledChild{}, false
 	}
@@ -101,7 +101,7 @@ func (c *children) Settle(handler string, all []dsl.SettledInputs) {
 	m, before := c.session.in.Memory, c.session.in.Memory.inputs[handler]
 	next := map[string]settled{}
 	for _, each := range all {
-		title := ownership.Which(each.ChildSpec)
+		title := ownership.TitleWithoutPolicy(each.ChildSpec)
 		one, found := c.session.judged.get(title)
 		if !found {
 			if one, found = before[title]; !found || one.inputs != each.Inputs {
@@ -125,7 +125,7 @@ func (c *children) Settle(handler string, all []dsl.SettledInputs) {
 func (c *children) Left(handler string, keeps func(dsl.SettledChild) bool) ([]dsl.ChildObject, error) {
 	s, owner := c.session, c.session.owner()
 	all, err := c.all(func(o *cached.Object) bool { // which children are kept is decided without decoding them
-		if s.family.renamer != nil || o.Controller() != owner.Object.GetUID() || !owner.Name().Near(o.GetNamespace()) {
+		if s.family.renamer != nil || o.Controller() != owner.Object.GetUID() || !owner.Name().IsTrusted(o.GetNamespace()) {
 			return false
 		}
 		title, named := ownership.ParseTitle(ownership.Annotation(o, owner.Keys.Child))

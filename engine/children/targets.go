@@ -101,11 +101,11 @@ func (t *targets) aim(ctx context.Context, fields any, spec dsl.TargetSpec) (*ai
 	if err != nil {
 		return nil, fmt.Errorf("patching %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	if err := s.owner().Aim(object, served.Namespaced, spec.Reach); err != nil {
+	if err := s.owner().CompletePatch(object, served.Namespaced, spec.Reach); err != nil {
 		return nil, err
 	}
 	if err := dsl.CheckData(object, dsl.Discreet(ctx)); err != nil {
-		return nil, fmt.Errorf("patching %s: %w", ownership.PlaceOf(object).People(), err)
+		return nil, fmt.Errorf("patching %s: %w", ownership.PlaceOf(object).Describe(), err)
 	}
 	a := &aim{gvr: served.GVR, fields: object, force: spec.Force, Target: ownership.Target{
 		Place: ownership.PlaceOf(object), Handler: name, Key: spec.Key,
@@ -120,7 +120,7 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 	live, err := s.family.settings.Host.Read(ctx, a.gvr, a.key())
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("patching %s: reading it: %w", a.People(), err)
+		return nil, fmt.Errorf("patching %s: reading it: %w", a.Describe(), err)
 	case live == nil:
 		return nil, awaitsTarget(a.Target)
 	}
@@ -138,7 +138,7 @@ func (t *targets) patch(ctx context.Context, a *aim) (*unstructured.Unstructured
 	case notfound.IsGone(err, a.gvr.GroupResource(), a.Name):
 		return nil, awaitsTarget(a.Target)
 	case err != nil:
-		return nil, fmt.Errorf("patching %s: %w", a.People(), err)
+		return nil, fmt.Errorf("patching %s: %w", a.Describe(), err)
 	}
 	a.fields = a.Noted(a.fields, result)
 	s.settle(a, result)
@@ -177,13 +177,13 @@ func (t *targets) apply(ctx context.Context, a *aim, live *unstructured.Unstruct
 // patching returns the client that patches and releases a target.
 func (s *Session) patching(ctx context.Context, t ownership.Target, gvr schema.GroupVersionResource) (apply.Patching, error) {
 	with := s.family.settings
-	kept, err := apply.KeptOf(ctx, with.Catalog, t.Kind.WithVersion(gvr.Version))
+	kept, err := apply.KeptFields(ctx, with.Catalog, t.Kind.WithVersion(gvr.Version))
 	return apply.Patching{Client: with.Host.Client(gvr, t.Namespace), Renewer: with.Renewer, Target: t, Prefix: s.family.names.keys.Prefix, Kept: kept}, err
 }
 
 // awaitsTarget returns the error for a target that does not exist.
 func awaitsTarget(t ownership.Target) error {
-	return dsl.Waiting(t.People()+" to exist", 0)
+	return dsl.Waiting(t.Describe()+" to exist", 0)
 }
 
 // conflictOf returns the error with the fields that others own; nil for other errors.

@@ -65,7 +65,7 @@ func (r *ownerInventory) dropTarget(t ownership.Target) {
 func (s *Session) giveBack(ctx context.Context, t ownership.Target, why string) error {
 	if !s.goesWith(t) {
 		if err := s.release(ctx, t, why); err != nil {
-			return fmt.Errorf("giving back fields of %s: %w", t.People(), err)
+			return fmt.Errorf("giving back fields of %s: %w", t.Describe(), err)
 		}
 	}
 	s.inventory.dropTarget(t)
@@ -101,9 +101,9 @@ func (s *Session) release(ctx context.Context, t ownership.Target, why string) e
 	if err != nil {
 		return err
 	}
-	out, err := p.Yield(ctx, live)
+	out, err := p.Release(ctx, live)
 	s.reportPatch(t, t.Handler, out)
-	s.wroteTarget(t.Handler, apply.Yielded, why, gvr, live, out.Writes)
+	s.wroteTarget(t.Handler, apply.FieldsReleased, why, gvr, live, out.Writes)
 	return err
 }
 
@@ -125,7 +125,7 @@ func (s *Session) readApplied(ctx context.Context, t ownership.Target, gvr schem
 
 // reportPatch logs the values of a target that are not restored, and the fields that stay.
 func (s *Session) reportPatch(t ownership.Target, handler string, out apply.PatchResult) {
-	log := s.in.Logger.Log().WithValues(logmark.Warning, true, "object", t.People(), "handler", handler)
+	log := s.in.Logger.Log().WithValues(logmark.Warning, true, "object", t.Describe(), "handler", handler)
 	if out.Unread != nil {
 		log.Info("the note of replaced values does not count; they are not restored", "error", out.Unread.Error())
 	}
@@ -157,7 +157,7 @@ func (s *Session) wroteTarget(handler string, operation apply.Operation, why str
 	if !changed {
 		return now
 	}
-	line := string(operation) + " " + ownership.PlaceOf(now).People()
+	line := string(operation) + " " + ownership.PlaceOf(now).Describe()
 	if why != "" {
 		line += ": " + why
 	}

@@ -48,7 +48,7 @@ func (r *ownerInventory) cut(owner ownership.Owner, place ownership.Place) bool 
 	}
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	o, found := h.Object(key)
-	return found && owner.Forgets(o) && !r.lister.has(id{kind.Resource().GVR, key})
+	return found && owner.IsOrphan(o) && !r.lister.has(id{kind.Resource().GVR, key})
 }
 
 // madeForDeletion reports whether a handler that only runs for deletions has made the child at a place. If the owner is

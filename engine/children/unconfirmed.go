@@ -111,7 +111,7 @@ func (r *ownerInventory) find(ctx context.Context, most int) (found bool, err er
 		there, err := r.look(ctx, owner, place)
 		if err != nil {
 			r.unconfirmed.add(place)
-			return found, fmt.Errorf("looking for %s, whose creation got no answer: %w", place.People(), err)
+			return found, fmt.Errorf("looking for %s, whose creation got no answer: %w", place.Describe(), err)
 		}
 		found = found || there
 	}

@@ -83,7 +83,7 @@ func (u *undecided) remain(log Logger, others Others) bool {
 		logged[one.place] = wanted
 		if (*u.memory)[one.place] != wanted {
 			log.Log().Info("child that is not wanted any more stays until another handler, which may want it, has succeeded",
-				"child", one.place.People(), "handler", one.by, "waitsFor", wanted)
+				"child", one.place.Describe(), "handler", one.by, "waitsFor", wanted)
 		}
 	}
 	if *u.memory = logged; len(logged) == 0 {

@@ -16,7 +16,7 @@ import (
 func (s *Session) unlisted() (names []string) {
 	owner := s.owner()
 	for kind := range s.family.kinds.all {
-		for _, mark := range owner.Marks() {
+		for _, mark := range owner.IndexValues() {
 			for _, o := range kind.OwnedBy(mark) {
 				if tree := o.Tree(); tree != nil && owner.Unlisted(tree) {
 					names = append(names, ownership.PlaceOf(tree).String())

@@ -84,16 +84,16 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 		return nil, err
 	}
 	if err := dsl.CheckData(object, dsl.Discreet(ctx)); err != nil {
-		return nil, fmt.Errorf("applying %s: %w", ownership.PlaceOf(object).People(), err)
+		return nil, fmt.Errorf("applying %s: %w", ownership.PlaceOf(object).Describe(), err)
 	}
 	stays := spec.ByReference() && spec.OnDelete == dsl.OrphanChild && !s.in.Deleting
 	w := &wanted{
-		id: id{served.GVR, cache.MetaObjectToName(object)}, reader: c, spec: given, object: object, holds: owner.Needs(spec, object.GetNamespace()), enters: stays || owner.Enters(spec, object.GetNamespace()), title: ownership.Which(spec),
+		id: id{served.GVR, cache.MetaObjectToName(object)}, reader: c, spec: given, object: object, holds: owner.NeedsFinalizer(spec, object.GetNamespace()), enters: stays || owner.NeedsEntry(spec, object.GetNamespace()), title: ownership.TitleWithoutPolicy(spec),
 		maker: s.Claims.Maker(handler, spec.Handler), feed: kind,
 	}
 	if w.enters && kind.Informer(w.key.Namespace) == nil {
 		// Nothing would find the child again, so nothing would delete it.
-		return nil, fmt.Errorf("applying %s: %w", w.place().People(), kind.Unwatched(w.key.Namespace))
+		return nil, fmt.Errorf("applying %s: %w", w.place().Describe(), kind.Unwatched(w.key.Namespace))
 	}
 	w.applier = apply.Applier{
 		Version: version, Owner: owner, Scale: s.family.settings.Catalog, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
@@ -109,17 +109,17 @@ func (w *wanted) ready(ctx context.Context) (*unstructured.Unstructured, error) 
 	s, with := w.reader.session, w.reader.session.family.settings
 	if w.feed != nil && w.spec.Ownership != dsl.Unowned {
 		if err := with.Register.Enter(ctx, with.Resource.Name, w.feed.Resource().GroupKind()); err != nil {
-			return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
+			return nil, fmt.Errorf("applying %s: %w", w.place().Describe(), err)
 		}
 		s.family.sweeper.Note(w.spec.Handler)
 	}
 	s.Claims.BeginApply(w.id, w.maker)
 	live, err := w.present(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
+		return nil, fmt.Errorf("reading %s: %w", w.place().Describe(), err)
 	}
 	if late := with.Ending.Rejection(w.key.Namespace); live == nil && late != nil {
-		return nil, fmt.Errorf("applying %s: %w", w.place().People(), late)
+		return nil, fmt.Errorf("applying %s: %w", w.place().Describe(), late)
 	}
 	if err := w.prepare(ctx, live); err != nil {
 		return live, err
@@ -135,7 +135,7 @@ func (w *wanted) entire(ctx context.Context, live *unstructured.Unstructured) (*
 	}
 	live, err := w.reader.session.family.settings.Host.Read(ctx, w.gvr, w.key)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
+		return nil, fmt.Errorf("reading %s: %w", w.place().Describe(), err)
 	}
 	return live, nil
 }
@@ -151,9 +151,9 @@ func (w *wanted) confirmOwner(ctx context.Context, live *unstructured.Unstructur
 	owner, err := s.family.settings.Host.Read(ctx, s.family.settings.Own.Resource().GVR, s.in.Key)
 	switch {
 	case err != nil:
-		return fmt.Errorf("reading the owner of %s, which has lost its owner reference: %w", w.place().People(), err)
+		return fmt.Errorf("reading the owner of %s, which has lost its owner reference: %w", w.place().Describe(), err)
 	case owner == nil || owner.GetUID() != s.in.Object.GetUID() || owner.GetDeletionTimestamp() != nil:
-		return dsl.Waiting("the cache to show that the owner of "+w.place().People()+" is being deleted", 0)
+		return dsl.Waiting("the cache to show that the owner of "+w.place().Describe()+" is being deleted", 0)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (w *wanted) Contest(live *unstructured.Unstructured) error {
 	}
 	a.Others = w.reader.others.States()
 	holder, asked := s.Claims.Contest(w.id, w.maker, a, collision.Renamed(s.family.settings.Handlers, w.applier.Owner.Keys.Maker(live)))
-	return collision.ErrorOf(holder, asked, dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name}, w.place().People())
+	return collision.ErrorOf(holder, asked, dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name}, w.place().Describe())
 }
 
 // Wrote implements [apply.Observer]. It records a write that another one follows.

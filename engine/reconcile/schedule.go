@@ -128,7 +128,7 @@ func (p *run) scheduled(st State, r progress.Handler, granted bool) *Attempt {
 
 // scheduleRequest returns the request of a handler that runs for the resource as a whole.
 func (p *run) scheduleRequest(st State, j *Attempt, span *transport.Span) *dsl.Request {
-	none := apply.None(errNoObject)
+	none := apply.NoChildren(errNoObject)
 	out := p.requestFor(p.plainSubject(st.Draft, j.Reader, j.Cause, j.Record, none, p.indexes.For(j.Reader.ID, "")), j, span)
 	out.Children, out.Targets = none, apply.NoTargets(errNoObject)
 	out.Objects, out.Related = p.objects(), p.Relations.None(errNoObject)

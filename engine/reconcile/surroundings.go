@@ -119,8 +119,8 @@ func (p *run) heldByHandlers(out Result) (held, waiting []string) {
 func heldByChildren(members []children.Member) (held []string) {
 	for _, m := range members {
 		if m.Holds && m.Object != nil {
-			if held = append(held, "child "+m.People()+", which still exists"); m.Object.GetDeletionTimestamp() != nil {
-				held[len(held)-1] = "child " + m.People() + ", which is being deleted; " + finalizersOf(m)
+			if held = append(held, "child "+m.Describe()+", which still exists"); m.Object.GetDeletionTimestamp() != nil {
+				held[len(held)-1] = "child " + m.Describe() + ", which is being deleted; " + finalizersOf(m)
 			}
 		}
 	}

@@ -69,9 +69,9 @@ type Scale interface {
 	ScalePath(ctx context.Context, kind schema.GroupVersionKind) (dsl.Path, error)
 }
 
-// KeptOf returns the fields of a kind whose values stay if a template drops them: its number of replicas. Others than
+// KeptFields returns the fields of a kind whose values stay if a template drops them: its number of replicas. Others than
 // the operator change it while the object lives, and its default is one.
-func KeptOf(ctx context.Context, scale Scale, kind schema.GroupVersionKind) ([]dsl.Path, error) {
+func KeptFields(ctx context.Context, scale Scale, kind schema.GroupVersionKind) ([]dsl.Path, error) {
 	if scale == nil {
 		return nil, nil
 	}
@@ -153,7 +153,7 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 	if err != nil || !stale {
 		return live, "", err
 	}
-	if a.kept, err = KeptOf(ctx, a.Scale, desired.GroupVersionKind()); err != nil {
+	if a.kept, err = KeptFields(ctx, a.Scale, desired.GroupVersionKind()); err != nil {
 		return nil, "", fmt.Errorf("applying %s: %w", name(desired), err)
 	}
 	if !adopts && a.fromAnother(desired, live) {
@@ -200,8 +200,8 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 	ours = ours || by == "" && a.made(desired, live)
 	going := live.GetDeletionTimestamp() != nil
 	switch {
-	case !ours && a.Owner.Collected(live):
-		return false, false, dsl.Waiting(fmt.Sprintf("%s of an earlier %s to be collected", name(live), a.Owner.Name().People()), 0)
+	case !ours && a.Owner.IsGarbage(live):
+		return false, false, dsl.Waiting(fmt.Sprintf("%s of an earlier %s to be collected", name(live), a.Owner.Name().Describe()), 0)
 	case !ours && (by != "" || going || a.Adopt != dsl.AdoptIfUnowned):
 		return false, false, a.refusal(live, by)
 	case !ours:
@@ -284,7 +284,7 @@ func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desire
 	for _, entry := range drift.Managers(result) {
 		if entry.Manager != a.Manager {
 			result, err = a.giveBack(ctx, c, result)
-			return result, GivenBack, err
+			return result, LeftToOther, err
 		}
 	}
 	a.settle(desired, result)
@@ -384,4 +384,4 @@ func digest(value any) string {
 }
 
 // name names an object for people.
-func name(u *unstructured.Unstructured) string { return ownership.PlaceOf(u).People() }
+func name(u *unstructured.Unstructured) string { return ownership.PlaceOf(u).Describe() }

@@ -12,9 +12,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// None returns children that can be neither read nor written, because there is no owner. The errors wrap why, and are
+// NoChildren returns children that can be neither read nor written, because there is no owner. The errors wrap why, and are
 // permanent.
-func None(why error) dsl.Children {
+func NoChildren(why error) dsl.Children {
 	return none{dsl.Permanent(fmt.Errorf("asking for children: %w", why))}
 }
 

@@ -13,7 +13,7 @@ import (
 // TestWithoutAnOwnerThereAreNoChildren holds that a handler which has no object can neither read nor write children.
 func TestWithoutAnOwnerThereAreNoChildren(t *testing.T) {
 	why := errors.New("there is no object")
-	c := None(why)
+	c := NoChildren(why)
 	_, missed := c.Missed()
 	_, _, stale := c.Stale(t.Context(), nil, dsl.ChildSpec{})
 	_, all := c.All()

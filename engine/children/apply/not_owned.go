@@ -20,7 +20,7 @@ func (a Applier) refusal(live *unstructured.Unstructured, by string) error {
 	name, _ := ownership.ParsePlace(live.GetAnnotations()[a.Owner.Keys.Owner])
 	controller := metav1.GetControllerOfNoCopy(live)
 	switch {
-	case a.Owner.Says(live):
+	case a.Owner.ClaimsUnproven(live):
 		says := "has the label of this object"
 		if controller != nil {
 			says = "names this object as its controller"

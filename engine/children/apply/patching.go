@@ -100,7 +100,7 @@ func (a *patchAttempt) run(ctx context.Context) error {
 	a.runs++
 	manager := a.Target.Manager
 	earlier, unread := a.Target.Replaced(a.live)
-	back := drift.PutBack(a.fields, a.live, manager, earlier)
+	back := drift.Restored(a.fields, a.live, manager, earlier)
 	if err := a.handOver(ctx, back); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func TestARefusedPatchEnds(t *testing.T) {
 	required := field.ErrorList{field.Required(field.NewPath("spec", "size"), "")}
 	client, applies, _ := serverWith(web, apierrors.NewInvalid(schema.GroupKind{Group: "example.com", Kind: "Foo"}, "web", required))
 	p := Patching{Client: client, Renewer: NewRenewer(dsl.New("op"), dropped{}), Target: ownership.Target{Place: ownership.PlaceOf(web), Manager: "op/patch/h/u"}}
-	if _, err := p.Yield(t.Context(), web); !apierrors.IsInvalid(err) {
+	if _, err := p.Release(t.Context(), web); !apierrors.IsInvalid(err) {
 		t.Errorf("giving back ended with %v, want the refusal", err)
 	}
 	if *applies != releaseRetries+1 {

@@ -28,22 +28,22 @@ const (
 	Created Operation = "created"
 	// Updated: the desired object has changed since it was last applied.
 	Updated Operation = "updated"
-	// PutBack: the desired object is the same, and somebody had changed the child.
-	PutBack Operation = "put back"
+	// Reverted: the desired object is the same, and somebody had changed the child.
+	Reverted Operation = "put back"
 	// Unchanged: it was applied, and already was so at the server, which writes a value in another way.
 	Unchanged Operation = "unchanged"
 	// Adopted: it had no owner.
 	Adopted Operation = "adopted"
-	// GivenBack: somebody else created it at the same time, so it was left to them.
-	GivenBack Operation = "given back"
+	// LeftToOther: somebody else created it at the same time, so it was left to them.
+	LeftToOther Operation = "given back"
 	// Deleted: it was deleted. Released: its ties to the owner were removed.
 	Deleted  Operation = "deleted"
 	Released Operation = "released"
 	// Applied, Patched: an object that is not a child was written.
 	Applied Operation = "applied"
 	Patched Operation = "patched"
-	// Yielded: the fields that a handler owned in an object that is not a child were released.
-	Yielded Operation = "gave back the fields of"
+	// FieldsReleased: the fields that a handler owned in an object that is not a child were released.
+	FieldsReleased Operation = "gave back the fields of"
 )
 
 // FixedError is the error for a child of the owner whose template has another value for a field that cannot be changed.
@@ -114,14 +114,14 @@ func (a Applier) change(c dynamic.ResourceInterface, desired, live *unstructured
 	case adopts:
 		ch.operation = Adopted
 	case a.sameMark(desired, live):
-		ch.operation, ch.applied = PutBack, true
+		ch.operation, ch.applied = Reverted, true
 		if a.Drift == dsl.DriftIgnore && a.tied(desired, live) {
 			ch.operation = Updated // the values of a Secret have changed
 		}
 	case isEmptied(mark): // its fields were taken over, and the apply did not follow
-		ch.operation, ch.applied = PutBack, true
+		ch.operation, ch.applied = Reverted, true
 	case mark == "":
-		ch.operation = PutBack // somebody has removed it, or the operator has not applied the child yet
+		ch.operation = Reverted // somebody has removed it, or the operator has not applied the child yet
 	}
 	return ch
 }
@@ -130,7 +130,7 @@ func (a Applier) change(c dynamic.ResourceInterface, desired, live *unstructured
 // enough.
 func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	needed := ch.operation == Adopted || !ch.find(live).Empty() || ch.applier.inherits(live) || drift.MayHandOver(ch.desired, live, ch.applier.kept...)
-	if !needed && ch.operation != PutBack && !ch.question(live, nil).Touched() {
+	if !needed && ch.operation != Reverted && !ch.question(live, nil).Touched() {
 		return nil, nil
 	}
 	now, err := ch.client.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
@@ -154,7 +154,7 @@ func (ch change) find(now *unstructured.Unstructured) drift.Added {
 
 // question returns a query for who has changed which fields of the child.
 func (ch change) question(live, now *unstructured.Unstructured) drift.Question {
-	q := drift.Question{Desired: ch.desired, Live: live, Manager: ch.applier.Manager, Same: ch.operation == PutBack}
+	q := drift.Question{Desired: ch.desired, Live: live, Manager: ch.applier.Manager, Same: ch.operation == Reverted}
 	if now != nil {
 		q.Managed = append([]metav1.ManagedFieldsEntry{}, now.GetManagedFields()...)
 	}
@@ -166,13 +166,13 @@ func (ch change) describe(live, now *unstructured.Unstructured) Operation {
 	if ch.applier.Found == nil || ch.operation == Adopted {
 		return ch.operation
 	}
-	if ch.operation == PutBack && now != nil && ch.applier.mark(live) == "" && !slices.ContainsFunc(drift.Managers(now), ch.applier.isOwn) {
+	if ch.operation == Reverted && now != nil && ch.applier.mark(live) == "" && !slices.ContainsFunc(drift.Managers(now), ch.applier.isOwn) {
 		return Updated // this is the first apply
 	}
 	q := ch.question(live, now)
 	q.More = ch.find(live)
 	*ch.applier.Found = drift.Of(q)
-	if ch.operation == PutBack && ch.applied && now != nil && !isEmptied(ch.applier.mark(live)) && len(ch.applier.Found.Fields)+len(ch.applier.Found.Added) == 0 {
+	if ch.operation == Reverted && ch.applied && now != nil && !isEmptied(ch.applier.mark(live)) && len(ch.applier.Found.Fields)+len(ch.applier.Found.Added) == 0 {
 		return Updated
 	}
 	return ch.operation
@@ -189,7 +189,7 @@ func (ch change) sum(live, result *unstructured.Unstructured) Operation {
 		return ch.operation
 	}
 	updated := drift.Write{Desired: ch.desired, Before: live, After: result, Own: ch.applier.Owner.Keys.All(), Manager: ch.applier.Manager, Same: ch.applier.sameMark(ch.desired, live)}.Updated(*ch.applier.Found)
-	if ch.operation == PutBack && ch.applier.Found.String() == "" {
+	if ch.operation == Reverted && ch.applier.Found.String() == "" {
 		ch.applier.Found.Fields = updated // the process that took it over knew who
 		return ch.operation
 	}
@@ -222,7 +222,7 @@ func (ch change) prepare(ctx context.Context, live, now *unstructured.Unstructur
 // Settled knows.
 func (ch change) isAsLeft(now *unstructured.Unstructured) bool {
 	a := ch.applier
-	if now == nil || ch.operation != PutBack || !ch.applied || !a.sameMark(ch.desired, now) || ch.isSecret() || a.Settled.knows(now) {
+	if now == nil || ch.operation != Reverted || !ch.applied || !a.sameMark(ch.desired, now) || ch.isSecret() || a.Settled.knows(now) {
 		return false
 	}
 	return ch.find(now).Empty() && ch.question(now, now).Left()

@@ -34,11 +34,11 @@ func AppliedIn(ctx context.Context, kinds Kinds, t ownership.Target, live *unstr
 	return &served.GVR, err
 }
 
-// Yield releases the fields that a handler owns in an object that is not a child. It applies no fields with the target's
+// Release releases the fields that a handler owns in an object that is not a child. It applies no fields with the target's
 // field manager, so the server removes the fields that no other manager owns. Replicas stay as they are, replaced values
 // come back, and fields that the server requires stay. There are no writes if there is nothing to release. Live is the
 // object from the server; nil if it is gone.
-func (p Patching) Yield(ctx context.Context, live *unstructured.Unstructured) (PatchResult, error) {
+func (p Patching) Release(ctx context.Context, live *unstructured.Unstructured) (PatchResult, error) {
 	if live == nil || !drift.Applies(live, p.Target.Manager) {
 		return PatchResult{}, nil
 	}

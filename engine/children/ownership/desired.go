@@ -26,22 +26,22 @@ func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spe
 		desired.SetNamespace(o.Object.GetNamespace())
 	}
 	if o.is(desired) {
-		return dsl.Permanent(fmt.Errorf("applying %s: an object cannot be a child of itself: give the child another name", PlaceOf(desired).People()))
+		return dsl.Permanent(fmt.Errorf("applying %s: an object cannot be a child of itself: give the child another name", PlaceOf(desired).Describe()))
 	}
 	if spec.ByReference() && o.Namespaced && desired.GetNamespace() != o.Object.GetNamespace() {
 		return dsl.Permanent(fmt.Errorf("applying %s: an owned child must be in the namespace of its owner, %s (elsewhere it needs ownership: labelled)",
-			PlaceOf(desired).People(), o.Object.GetNamespace()))
+			PlaceOf(desired).Describe(), o.Object.GetNamespace()))
 	}
 	encodeValues(desired)
 	template := ""
 	if isSecret(desired) && (spec.Update == dsl.UpdateRecreate || spec.Update == dsl.UpdateOnDelete) {
-		return dsl.Permanent(fmt.Errorf("applying %s: update %s is not for Secrets: which values were applied is not kept", PlaceOf(desired).People(), spec.Update))
+		return dsl.Permanent(fmt.Errorf("applying %s: update %s is not for Secrets: which values were applied is not kept", PlaceOf(desired).Describe(), spec.Update))
 	}
 	if spec.Update != "" { // without the ties, so that a renamed handler updates the child in place
 		template = bookkeeping.TemplateMark + digest(withoutValues(desired))
 	}
 	if err := o.tie(desired, spec); err != nil {
-		return fmt.Errorf("reading object %s: %w", PlaceOf(desired).People(), err)
+		return fmt.Errorf("reading object %s: %w", PlaceOf(desired).Describe(), err)
 	}
 	mark := bookkeeping.AppliedMark
 	if spec.Drift == dsl.DriftStrict {
@@ -49,7 +49,7 @@ func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spe
 	}
 	mark += digest(withoutValues(desired)) + template
 	if err := unstructured.SetNestedField(desired.Object, mark, "metadata", "annotations", o.Keys.Applied); err != nil {
-		return fmt.Errorf("reading object %s: %w", PlaceOf(desired).People(), err)
+		return fmt.Errorf("reading object %s: %w", PlaceOf(desired).Describe(), err)
 	}
 	return nil
 }

@@ -63,8 +63,8 @@ func (k Keys) OwnerOf(o metav1.Object, namespaced bool) (name Place, referred bo
 	return name, false, label
 }
 
-// Orphans reports whether the annotation of an object says that it outlives its owner.
-func (k Keys) Orphans(live metav1.Object) bool {
+// IsOrphaned reports whether the annotation of an object says that it outlives its owner.
+func (k Keys) IsOrphaned(live metav1.Object) bool {
 	s, _ := ParseTitle(Annotation(live, k.Child))
 	return s.OnDelete == dsl.OrphanChild
 }

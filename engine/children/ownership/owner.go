@@ -34,9 +34,9 @@ func (o Owner) Name() Place {
 	return Place{o.Object.GroupVersionKind().GroupKind(), o.Object.GetNamespace(), o.Object.GetName()}
 }
 
-// Enters reports whether a child in a namespace has to be in the owner's inventory.
-func (o Owner) Enters(spec dsl.ChildSpec, namespace string) bool {
-	return spec.ByLabel() || spec.ByReference() && !o.Name().Near(namespace)
+// NeedsEntry reports whether a child in a namespace has to be in the owner's inventory.
+func (o Owner) NeedsEntry(spec dsl.ChildSpec, namespace string) bool {
+	return spec.ByLabel() || spec.ByReference() && !o.Name().IsTrusted(namespace)
 }
 
 // Has reports whether an object is a child of this owner. Either the owner controls the object by a reference from near.
@@ -44,18 +44,18 @@ func (o Owner) Enters(spec dsl.ChildSpec, namespace string) bool {
 // proves nothing: controllers copy labels onto their objects, and people who create an object may write any label and
 // reference.
 func (o Owner) Has(live *unstructured.Unstructured) bool {
-	if ref := metav1.GetControllerOfNoCopy(live); ref != nil && o.Name().Near(live.GetNamespace()) {
+	if ref := metav1.GetControllerOfNoCopy(live); ref != nil && o.Name().IsTrusted(live.GetNamespace()) {
 		return ref.UID == o.Object.GetUID()
 	}
-	return o.Says(live) && applied(live, o.Keys.Applied) && o.Inventory.Lists(PlaceOf(live))
+	return o.ClaimsUnproven(live) && applied(live, o.Keys.Applied) && o.Inventory.Lists(PlaceOf(live))
 }
 
-// Says reports whether an object claims this owner in a way that only counts with the inventory: by the label, or by a
+// ClaimsUnproven reports whether an object claims this owner in a way that only counts with the inventory: by the label, or by a
 // controller reference from a namespace to an owner that has none. A reference to another namespace refers to nothing:
 // Kubernetes looks for the owner in the namespace of the object that has the reference.
-func (o Owner) Says(live metav1.Object) bool {
+func (o Owner) ClaimsUnproven(live metav1.Object) bool {
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
-		return ref.UID == o.Object.GetUID() && o.reaches(live) && !o.Name().Near(live.GetNamespace())
+		return ref.UID == o.Object.GetUID() && o.reaches(live) && !o.Name().IsTrusted(live.GetNamespace())
 	}
 	return o.Labels(live)
 }
@@ -65,8 +65,8 @@ func (o Owner) reaches(live metav1.Object) bool {
 	return !o.Namespaced || live.GetNamespace() == o.Object.GetNamespace()
 }
 
-// Forgets reports whether an object was applied for this owner without being tied to it.
-func (o Owner) Forgets(live metav1.Object) bool {
+// IsOrphan reports whether an object was applied for this owner without being tied to it.
+func (o Owner) IsOrphan(live metav1.Object) bool {
 	return metav1.GetControllerOfNoCopy(live) == nil && live.GetLabels()[o.Keys.Label] == "" &&
 		Annotation(live, o.Keys.Owner) == o.Name().String() && applied(live, o.Keys.Applied)
 }
@@ -75,7 +75,7 @@ func (o Owner) Forgets(live metav1.Object) bool {
 // the child, the inventory says which child it is: others may write the child's marks.
 func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named bool) {
 	s, named = ParseTitle(Annotation(live, o.Keys.Child))
-	if entered, known := o.Inventory.Title(PlaceOf(live)); known && o.Says(live) {
+	if entered, known := o.Inventory.Title(PlaceOf(live)); known && o.ClaimsUnproven(live) {
 		policy := s.OnDelete
 		if s, named = ParseTitle(entered); policy != "" {
 			s.OnDelete = policy
@@ -94,22 +94,22 @@ func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named boo
 	return s, named
 }
 
-// Needs reports whether the engine has to act on a child with this spec before its owner goes. Kubernetes would not
+// NeedsFinalizer reports whether the engine has to act on a child with this spec before its owner goes. Kubernetes would not
 // delete the child, or would delete it although it has to stay. Namespace is the child's.
-func (o Owner) Needs(spec dsl.ChildSpec, namespace string) bool {
-	return spec.Ownership != dsl.Unowned && spec.OnDelete != dsl.RetainChild && (spec.OnDelete == dsl.OrphanChild || o.Enters(spec, namespace) && !spec.ByReference())
+func (o Owner) NeedsFinalizer(spec dsl.ChildSpec, namespace string) bool {
+	return spec.Ownership != dsl.Unowned && spec.OnDelete != dsl.RetainChild && (spec.OnDelete == dsl.OrphanChild || o.NeedsEntry(spec, namespace) && !spec.ByReference())
 }
 
 // Lists reports whether the owner's inventory has to list a live object. The object claims this owner in a way that
 // only counts with the inventory, or it outlives the owner.
 func (o Owner) Lists(live metav1.Object) bool {
-	return o.Labels(live) || o.Says(live) || o.Leaves(live)
+	return o.Labels(live) || o.ClaimsUnproven(live) || o.Leaves(live)
 }
 
 // Leaves reports whether this owner controls an object by a reference from near, and the object outlives the owner.
 func (o Owner) Leaves(live metav1.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(live)
-	return ref != nil && ref.UID == o.Object.GetUID() && o.Name().Near(live.GetNamespace()) && o.Keys.Orphans(live)
+	return ref != nil && ref.UID == o.Object.GetUID() && o.Name().IsTrusted(live.GetNamespace()) && o.Keys.IsOrphaned(live)
 }
 
 // Labels reports whether an object has the owner's label, whoever put it there.
@@ -118,23 +118,25 @@ func (o Owner) Labels(live metav1.Object) bool {
 	return label != "" && (label == string(o.Object.GetUID()) || label == o.Name().Retained())
 }
 
-// Marks returns the values by which an index of owners finds possible children of this owner. One is for owner
+// IndexValues returns the values by which an index of owners finds possible children of this owner. One is for owner
 // references and labels, the other for the label of retained children.
-func (o Owner) Marks() []string { return []string{string(o.Object.GetUID()), o.Name().Retained()} }
+func (o Owner) IndexValues() []string {
+	return []string{string(o.Object.GetUID()), o.Name().Retained()}
+}
 
 // Unlisted reports whether an object looks like a child of this owner and is not in its inventory.
 func (o Owner) Unlisted(live *unstructured.Unstructured) bool {
-	return o.Says(live) && applied(live, o.Keys.Applied) && !o.Inventory.Lists(PlaceOf(live))
+	return o.ClaimsUnproven(live) && applied(live, o.Keys.Applied) && !o.Inventory.Lists(PlaceOf(live))
 }
 
 // Owned reports whether live, which has the place of a wanted child, is this owner's and may be applied to. Otherwise by
 // is its owner; empty if it has none.
 func (o Owner) Owned(live *unstructured.Unstructured) (ours bool, by string) {
-	listed := o.Says(live) && o.Inventory.Lists(PlaceOf(live)) || o.Unlisted(live) && o.Inventory.missed(live, o.Closed)
+	listed := o.ClaimsUnproven(live) && o.Inventory.Lists(PlaceOf(live)) || o.Unlisted(live) && o.Inventory.missed(live, o.Closed)
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
 		return listed || o.Has(live), ref.Kind + " " + ref.Name
 	}
-	if listed || o.Forgets(live) {
+	if listed || o.IsOrphan(live) {
 		return true, ""
 	}
 	name, known := ParsePlace(Annotation(live, o.Keys.Owner))
@@ -142,18 +144,18 @@ func (o Owner) Owned(live *unstructured.Unstructured) (ours bool, by string) {
 	case o.Labels(live):
 		return false, "whoever put this object's label on it"
 	case known && name == o.Name():
-		return false, "an earlier " + name.People() // of another uid
+		return false, "an earlier " + name.Describe() // of another uid
 	case known:
-		return false, name.People()
+		return false, name.Describe()
 	case label != "":
 		return false, "the object with uid " + label
 	}
 	return false, stranger(live, o.Keys)
 }
 
-// Collected reports whether the garbage collector will delete an object: its controller was an earlier object of the
+// IsGarbage reports whether the garbage collector will delete an object: its controller was an earlier object of the
 // owner's name.
-func (o Owner) Collected(live metav1.Object) bool {
+func (o Owner) IsGarbage(live metav1.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(live)
 	if ref == nil || ref.UID == o.Object.GetUID() || ref.Name != o.Object.GetName() || !o.reaches(live) {
 		return false
@@ -168,7 +170,7 @@ func stranger(live *unstructured.Unstructured, own Keys) string {
 	for _, key := range slices.Sorted(maps.Keys(notes)) {
 		prefix, ends := strings.CutSuffix(key, "/owner")
 		if name, known := ParsePlace(notes[key]); ends && known && key != own.Owner && applied(live, prefix+"/applied") {
-			return fmt.Sprintf("%s, for %s", name.People(), prefix)
+			return fmt.Sprintf("%s, for %s", name.Describe(), prefix)
 		}
 	}
 	return ""

@@ -153,8 +153,8 @@ func TestTies(t *testing.T) {
 				t.Error("it has it without an inventory")
 			}
 			o.Inventory = o.Inventory.With(time.Now(), at(PlaceOf(got)))
-			if o.Has(got) != tt.has || owner().Forgets(got) != (tt.spec.Ownership == dsl.Unowned) {
-				t.Errorf("has %v, forgets %v", o.Has(got), owner().Forgets(got))
+			if o.Has(got) != tt.has || owner().IsOrphan(got) != (tt.spec.Ownership == dsl.Unowned) {
+				t.Errorf("has %v, forgets %v", o.Has(got), owner().IsOrphan(got))
 			}
 			if ours, by := o.Owned(got); !ours {
 				t.Errorf("it is not its owner's, but %s's", by)
@@ -163,7 +163,7 @@ func TestTies(t *testing.T) {
 			other.Object = other.Object.DeepCopy()
 			other.Object.SetName("other")
 			other.Object.SetUID("u-2")
-			if ours, by := other.Owned(got); ours || by == "" || other.Has(got) || other.Forgets(got) {
+			if ours, by := other.Owned(got); ours || by == "" || other.Has(got) || other.IsOrphan(got) {
 				t.Errorf("it is another's too: %v %q", ours, by)
 			}
 		})

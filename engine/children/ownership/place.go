@@ -41,18 +41,18 @@ func (p Place) Retained() string {
 	return "name-" + hex.EncodeToString(sum[:10])
 }
 
-// People returns the name of the object for messages, as in "Deployment shop/web".
-func (p Place) People() string {
+// Describe returns the name of the object for messages, as in "Deployment shop/web".
+func (p Place) Describe() string {
 	if p.Namespace == "" {
 		return p.Kind.Kind + " " + p.Name
 	}
 	return p.Kind.Kind + " " + p.Namespace + "/" + p.Name
 }
 
-// Near reports whether a controller reference from a namespace counts by itself, because only people who are trusted
+// IsTrusted reports whether a controller reference from a namespace counts by itself, because only people who are trusted
 // with the owner may write there. That is the owner's own namespace or, for a Namespace, the namespace that it is. Other
 // cluster-scoped owners have none.
-func (p Place) Near(namespace string) bool {
+func (p Place) IsTrusted(namespace string) bool {
 	isNamespace := p.Kind == schema.GroupKind{Kind: "Namespace"} && p.Namespace == ""
 	return p.Namespace == namespace || isNamespace && p.Name == namespace
 }

@@ -73,9 +73,9 @@ func isPatcher(manager string) bool { return patchers.MatchString(manager) }
 
 var patchers = regexp.MustCompile(`^[^/]+/patch/([^/]+/([0-9a-f]{16}/)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16}/[0-9a-f]{16})$`)
 
-// OfOwner reports whether [TargetManager] makes a field manager for an owner. People who may write the owner may write
+// IsManagerOf reports whether [TargetManager] makes a field manager for an owner. People who may write the owner may write
 // its inventory, too. A target with another manager would make the operator remove what others have set.
-func OfOwner(manager string, owner types.UID) bool {
+func IsManagerOf(manager string, owner types.UID) bool {
 	last := manager[strings.LastIndexByte(manager, '/')+1:]
 	return strings.Contains(manager, "/patch/") && owner != "" && (last == string(owner) || last == short(string(owner)))
 }
@@ -92,7 +92,7 @@ func (t Target) line() string {
 // parseTarget parses the form that line returns, for an owner.
 func parseTarget(text string, owner types.UID) (t Target, ok bool) {
 	parts := strings.Split(text, " ")
-	if len(parts) != 3 || !OfOwner(parts[2], owner) {
+	if len(parts) != 3 || !IsManagerOf(parts[2], owner) {
 		return Target{}, false
 	}
 	handler, key, _ := strings.Cut(parts[1], "/")
@@ -167,9 +167,9 @@ func (r *Inventory) WithoutTargets() *Inventory {
 	return out
 }
 
-// Aim completes the fields of a patch: the namespace, and values in the form in which the server stores them. The error
+// CompletePatch completes the fields of a patch: the namespace, and values in the form in which the server stores them. The error
 // is permanent: the owner may not patch such an object, or no handler may own such fields.
-func (o Owner) Aim(fields *unstructured.Unstructured, namespaced bool, reach dsl.Reach) error {
+func (o Owner) CompletePatch(fields *unstructured.Unstructured, namespaced bool, reach dsl.Reach) error {
 	if !namespaced && fields.GetNamespace() != "" {
 		return o.refuse(fields, "it is cluster-scoped, and has no namespace")
 	}
@@ -180,7 +180,7 @@ func (o Owner) Aim(fields *unstructured.Unstructured, namespaced bool, reach dsl
 	case namespaced && fields.GetNamespace() == "":
 		return o.refuse(fields, "its namespace is missing: the object that is handled has none")
 	case o.Namespaced && reach != dsl.ReachCluster && fields.GetNamespace() != o.Object.GetNamespace():
-		return o.refuse(fields, "it is not in the namespace of "+o.Name().People()+"; reach: cluster allows that")
+		return o.refuse(fields, "it is not in the namespace of "+o.Name().Describe()+"; reach: cluster allows that")
 	}
 	if fault := o.fault(fields); fault != "" {
 		return o.refuse(fields, fault)
@@ -190,7 +190,7 @@ func (o Owner) Aim(fields *unstructured.Unstructured, namespaced bool, reach dsl
 }
 
 func (o Owner) refuse(fields *unstructured.Unstructured, fault string) error {
-	return dsl.Permanent(fmt.Errorf("patching %s: %s", PlaceOf(fields).People(), fault))
+	return dsl.Permanent(fmt.Errorf("patching %s: %s", PlaceOf(fields).Describe(), fault))
 }
 
 // fault returns the reason why no handler may own some of the fields; empty if one may.

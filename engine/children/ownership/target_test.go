@@ -135,7 +135,7 @@ func TestAim(t *testing.T) {
 				fields.Object = map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}
 			}
 			fields.SetName("c")
-			err := Owner{Object: web, Namespaced: tt.owner != "", Keys: keys()}.Aim(fields, !tt.cluster, tt.reach)
+			err := Owner{Object: web, Namespaced: tt.owner != "", Keys: keys()}.CompletePatch(fields, !tt.cluster, tt.reach)
 			got := ""
 			if err != nil {
 				got = err.Error()

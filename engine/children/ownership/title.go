@@ -34,8 +34,8 @@ func Note(s dsl.ChildSpec, handler string) string {
 	return url.PathEscape(handler) + "/"
 }
 
-// Which returns the title without the policy, as the owner's inventory has it.
-func Which(s dsl.ChildSpec) string {
+// TitleWithoutPolicy returns the title without the policy, as the owner's inventory has it.
+func TitleWithoutPolicy(s dsl.ChildSpec) string {
 	s.OnDelete = ""
 	return Title(s)
 }

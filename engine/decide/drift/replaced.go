@@ -110,9 +110,9 @@ func After(earlier, news []Replaced, live *unstructured.Unstructured, manager st
 	return append(stay, news...)
 }
 
-// PutBack returns the replaced values that come back when a field manager applies desired, which lacks their fields.
+// Restored returns the replaced values that come back when a field manager applies desired, which lacks their fields.
 // A field that somebody else has set since belongs to them.
-func PutBack(desired, live *unstructured.Unstructured, manager string, replaced []Replaced) []Replaced {
+func Restored(desired, live *unstructured.Unstructured, manager string, replaced []Replaced) []Replaced {
 	own, others := managersOf(live, manager)
 	return slices.DeleteFunc(slices.Clone(replaced), func(r Replaced) bool {
 		_, wanted := valueAt(desired.Object, r.Path)

@@ -164,7 +164,7 @@ func TestValuesWithoutAnOwnerMayBeOnesOwn(t *testing.T) {
 		t.Errorf("it is %v", texts(got))
 	}
 	values := []Replaced{{fieldpath.MakePathOrDie("data", "former"), "old"}}
-	if got := PutBack(child(t, "{}"), live, "op/h", values); len(got) > 0 {
+	if got := Restored(child(t, "{}"), live, "op/h", values); len(got) > 0 {
 		t.Errorf("in another version %v comes back", texts(got))
 	}
 }

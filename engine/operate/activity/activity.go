@@ -235,7 +235,7 @@ func (x *Hooks) log(h *dsl.Handler) logr.Logger {
 }
 
 func (x *Hooks) request(h *dsl.Handler, n int, span *transport.Span) *dsl.Request {
-	children := apply.None(errNoObject)
+	children := apply.NoChildren(errNoObject)
 	out := &dsl.Request{
 		Subject: dsl.Subject{
 			Object: &unstructured.Unstructured{Object: map[string]any{}}, Handler: h.ID, Cause: h.Causes[0], Attempt: n, Now: time.Now(),

@@ -40,7 +40,7 @@ func (f *Findings) keepOwners() {
 		return
 	}
 	foreign := func(manager string) bool {
-		return !slices.ContainsFunc(f.Objects, func(one Found) bool { return ownership.OfOwner(manager, one.UID) })
+		return !slices.ContainsFunc(f.Objects, func(one Found) bool { return ownership.IsManagerOf(manager, one.UID) })
 	}
 	for _, list := range [][]Found{f.Objects, f.Children, f.Patched} {
 		for i := range list {
@@ -75,16 +75,16 @@ func (c *Cleaner) yieldOne(ctx context.Context, client dynamic.ResourceInterface
 	if err != nil {
 		return err
 	}
-	kept, err := apply.KeptOf(ctx, c.catalog, live.GroupVersionKind())
+	kept, err := apply.KeptFields(ctx, c.catalog, live.GroupVersionKind())
 	if err != nil {
 		return err
 	}
-	out, err := apply.Patching{Client: client, Renewer: c.renewer, Target: t, Kept: kept}.Yield(ctx, live)
+	out, err := apply.Patching{Client: client, Renewer: c.renewer, Target: t, Kept: kept}.Release(ctx, live)
 	if len(out.Left) > 0 && c.set.Report != nil {
-		c.set.Report(fmt.Sprintf("%s keeps %s: the API server requires them", t.People(), strings.Join(out.Left, ", ")))
+		c.set.Report(fmt.Sprintf("%s keeps %s: the API server requires them", t.Describe(), strings.Join(out.Left, ", ")))
 	}
 	if out.Unread != nil && c.set.Report != nil {
-		c.set.Report(fmt.Sprintf("%s keeps the values of a handler: %v", t.People(), out.Unread))
+		c.set.Report(fmt.Sprintf("%s keeps the values of a handler: %v", t.Describe(), out.Unread))
 	}
 	return err
 }
@@ -96,7 +96,7 @@ func (c *Cleaner) giveBack(ctx context.Context, owner metav1.Object) error {
 		inventory, err := ownership.ParseInventory(owner.GetAnnotations()[op.ChildrenAnnotation()], owner.GetUID())
 		for _, t := range inventory.Targets() {
 			if err := c.yield(ctx, t); err != nil {
-				return fmt.Errorf("giving back fields of %s: %w", t.People(), err)
+				return fmt.Errorf("giving back fields of %s: %w", t.Describe(), err)
 			}
 		}
 		if err != nil {
