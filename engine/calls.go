@@ -24,7 +24,7 @@ type listener struct{ engine *Engine }
 // VersionsWentBack handles a restored API server: the register may have changed, and versions of own writes may now
 // belong to other writes.
 func (l listener) VersionsWentBack() {
-	l.engine.register.Doubt()
+	l.engine.register.Invalidate()
 	for r := range l.engine.resources.All {
 		r.inbox.ForgetEchoes()
 	}
@@ -79,7 +79,7 @@ func (o accessOwner) Namespaces() (names []string, known bool) {
 
 // OnGranted handles a new right: requests that failed for it are sent again.
 func (o accessOwner) OnGranted() {
-	o.engine.register.Granted()
+	o.engine.register.OnGranted()
 	for r := range o.engine.resources.All {
 		r.inbox.Grant()
 	}

@@ -72,7 +72,7 @@ func BenchmarkChildTouched(b *testing.B) {
 // touched are two states of a child.
 func touched(b *testing.B, child *cached.Object, change func(child *unstructured.Unstructured, n int)) (out [2]*cached.Object) {
 	b.Helper()
-	transformer, err := new(cached.Press).NewTransformer(cached.Form{Made: "op.handwerk.dev/applied"}, schema.GroupVersion{Group: "example.org", Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Compressor).NewTransformer(cached.Form{Made: "op.handwerk.dev/applied"}, schema.GroupVersion{Group: "example.org", Version: "v1"}, logr.Discard())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -44,8 +44,8 @@ func (e *Engine) connect() error {
 
 // scopeOf returns the operator's scope in the form of its lock.
 func scopeOf(op *dsl.Operator) leader.Scope {
-	return leader.Scope{Key: op.ScopeAnnotation(), Text: source.Text(op.Scope), Overlaps: func(text string) bool {
-		return source.ScopesOverlap(op.Scope, source.FromText(text))
+	return leader.Scope{Key: op.ScopeAnnotation(), Text: source.EncodeScope(op.Scope), Overlaps: func(text string) bool {
+		return source.ScopesOverlap(op.Scope, source.DecodeScope(text))
 	}}
 }
 
@@ -58,7 +58,7 @@ func (e *Engine) serverBack() {
 	for _, f := range e.sources.All() {
 		f.Nudge()
 	}
-	e.register.Granted()
+	e.register.OnGranted()
 	e.access.Retry()
 	e.recheck.Wake()
 }

@@ -41,7 +41,7 @@ func (e *Engine) checks(unready int) []ops.Check {
 		if unready > 0 {
 			of.Unready = r.inbox.Unready(unready)
 		}
-		out = append(out, of.Checks(by, r.tombstones.Doubts(), r.controller.Running.Long(), r.daemons.Late())...)
+		out = append(out, of.Checks(by, r.tombstones.Unconfirmed(), r.controller.Running.Long(), r.daemons.Late())...)
 	}
 	return slices.Concat(out, e.indexes.Checks(by), e.hooks.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
 }

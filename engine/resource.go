@@ -52,7 +52,7 @@ type resource struct {
 	family     *children.Family
 	related    *related.Index
 	indexes    *index.Readers
-	tombstones *tombstone.Finder
+	tombstones *tombstone.Confirmer
 	daemons    *daemon.Manager
 	// schemas counts changes of the resource's CRD, if CRDs are watched.
 	schemas atomic.Int64

@@ -161,7 +161,7 @@ func (r *resource) unseen(ctx context.Context, key cache.ObjectName) string {
 		return strings.TrimSuffix(fmt.Sprintf("%s are not watched: %s: %s", r.name, now.Phase, now.Message), ": ")
 	}
 	if r.own.Informer(key.Namespace) == nil {
-		return fmt.Sprintf("namespace %s is not in the operator's scope: %s", key.Namespace, source.Text(r.engine.op.Scope))
+		return fmt.Sprintf("namespace %s is not in the operator's scope: %s", key.Namespace, source.EncodeScope(r.engine.op.Scope))
 	}
 	live, err := r.engine.server.Read(ctx, r.own.Resource().GVR, key)
 	switch {

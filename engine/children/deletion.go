@@ -177,7 +177,7 @@ func (d *deletion) endUnwatched(ctx context.Context, place ownership.Place) (aga
 // endUnserved is endUnwatched for a kind that the API server serves in no version. If the CRD is gone, the child is
 // gone: the API server removes a CRD after its last object.
 func (d *deletion) endUnserved(ctx context.Context, place ownership.Place) (again time.Duration, open bool, err error) {
-	extinct, doubt := d.session.family.settings.Sources.Extinct(ctx, place.Kind)
+	extinct, doubt := d.session.family.settings.Sources.IsExtinct(ctx, place.Kind)
 	if extinct {
 		return 0, false, nil
 	}

@@ -206,7 +206,7 @@ func (f *Family) labels(key inbox.Key, name ownership.Place, label string) bool 
 func (f *Family) Look() time.Duration {
 	for _, kind := range f.kinds.feeds {
 		if len(kind.Informers("")) > 0 && kind.Readable("") != nil {
-			return source.ListingLook
+			return source.ListingInterval
 		}
 	}
 	return inbox.Patience

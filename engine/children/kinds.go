@@ -86,11 +86,11 @@ func (k *kinds) current() error {
 // settled returns an error while the caches of owners and of children may be from two states of the API server. This
 // happens when its versions have gone back. Until all caches have listed again, it is unknown which children are wanted.
 func (k *kinds) settled(what string) error {
-	if k.own.Behind() {
+	if k.own.IsBehind() {
 		return watch.Behind(what, k.own.Name().String())
 	}
 	for kind := range k.all {
-		if kind.Behind() {
+		if kind.IsBehind() {
 			return watch.Behind(what, kind.Name().String())
 		}
 	}
@@ -102,7 +102,7 @@ func (k *kinds) settled(what string) error {
 // cost a creation, a conflict and a read. Kind is nil for a child that is in no cache.
 func (k *kinds) listed(what string, kind *source.Source) error {
 	for _, source := range []*source.Source{k.own, kind} {
-		if source != nil && source.Behind() {
+		if source != nil && source.IsBehind() {
 			return watch.Behind(what, source.Name().String())
 		}
 	}

@@ -29,7 +29,7 @@ func (s *Session) RegisterKinds(ctx context.Context) {
 		if s.in.Gone || !with.Register.Kept() || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.lister.list(kind, owner, true, nil)) == 0 {
 			continue
 		}
-		if err := with.Register.Enter(ctx, with.Resource.Name, kind.Resource().GroupKind()); err != nil {
+		if err := with.Register.Add(ctx, with.Resource.Name, kind.Resource().GroupKind()); err != nil {
 			s.in.Logger.Log().V(1).Info("kind of children is not registered yet", "error", err.Error())
 		}
 	}

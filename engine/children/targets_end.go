@@ -86,7 +86,7 @@ func (s *Session) release(ctx context.Context, t ownership.Target, why string) e
 	with := s.family.settings
 	served, err := with.Catalog.KindOf(ctx, t.Kind.WithVersion(""))
 	if errors.Is(err, discovery.ErrMissing) {
-		if extinct, _ := with.Sources.Extinct(ctx, t.Kind); extinct {
+		if extinct, _ := with.Sources.IsExtinct(ctx, t.Kind); extinct {
 			return nil // the API server removes a CRD after its last object
 		}
 	}

@@ -108,7 +108,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 func (w *wanted) ready(ctx context.Context) (*unstructured.Unstructured, error) {
 	s, with := w.reader.session, w.reader.session.family.settings
 	if w.feed != nil && w.spec.Ownership != dsl.Unowned {
-		if err := with.Register.Enter(ctx, with.Resource.Name, w.feed.Resource().GroupKind()); err != nil {
+		if err := with.Register.Add(ctx, with.Resource.Name, w.feed.Resource().GroupKind()); err != nil {
 			return nil, fmt.Errorf("applying %s: %w", w.place().Describe(), err)
 		}
 		s.family.sweeper.Note(w.spec.Handler)

@@ -42,7 +42,7 @@ type Controller struct {
 	Indexes    *index.Readers
 	Daemons    *daemon.Manager
 	Machines   *Machines
-	Tombstones *tombstone.Finder
+	Tombstones *tombstone.Confirmer
 
 	// Writer writes to the resource's objects. Others is the base of handlers' clients.
 	Writer *Writer

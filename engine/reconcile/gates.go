@@ -147,7 +147,7 @@ func (s *Controller) hasLeftScope(a *arrival) (detail string, closed bool) {
 // awaitReturn keeps the changes, because the namespace may return.
 func awaitReturn(ctx context.Context, s *Controller, a arrival, _ *Batch, w Why) (queue.Next, error) {
 	s.idle(ctx, a, w)
-	return a.due.Sooner(source.ListingLook, queue.Due), nil
+	return a.due.Sooner(source.ListingInterval, queue.Due), nil
 }
 
 // isPaused reports whether the object is paused, and by which pause.

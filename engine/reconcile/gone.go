@@ -34,7 +34,7 @@ func (s *Controller) reconcileGone(ctx context.Context, key cache.ObjectName, t 
 	}
 	if slices.Contains(t.Granted, Itself) {
 		for _, d := range t.Gone {
-			d.LookNow() // the missing right may have been the right to read the object
+			d.RetryNow() // the missing right may have been the right to read the object
 		}
 	}
 	for i, d := range t.Gone {
@@ -209,7 +209,7 @@ func (s *Controller) isBack(key cache.ObjectName, d *Tombstone, t *Batch) bool {
 	if d.Memory != nil {
 		t.Memory = d.Memory.back(t.Memory, d.Unseen)
 	}
-	s.Tombstones.Known(d.Object.GetUID())
+	s.Tombstones.Forget(d.Object.GetUID())
 	return true
 }
 
@@ -235,7 +235,7 @@ func (s *Controller) confirmDeletion(ctx context.Context, key cache.ObjectName, 
 	if d.Inherited {
 		return inheritedLook
 	}
-	wait, err := s.Tombstones.Prove(ctx, key, d.Object.GetUID(), &d.Doubt)
+	wait, err := s.Tombstones.Confirm(ctx, key, d.Object.GetUID(), &d.Confirmation)
 	if apierrors.IsForbidden(err) {
 		s.noteRequest(key, err)
 	}

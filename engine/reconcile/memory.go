@@ -99,7 +99,7 @@ type rareState struct {
 	// Done has the work of machines that is not written yet, by handler; nil for none.
 	Done map[string]machine.Done
 	// Rows counts how often in a row handlers have asked to run at once; nil for none.
-	Rows map[string]breaker.Row
+	Rows map[string]breaker.Streak
 	// Grown is how much more memory the last reconcile used than the estimate; zero if it was little.
 	Grown int
 	// Woken is what woke the object last, while work for it remains.
@@ -191,12 +191,12 @@ func (m *ObjectState) Reject(id string) {
 }
 
 // Row notes how often in a row a handler has asked to run at once.
-func (m *ObjectState) Row(id string, row breaker.Row) {
+func (m *ObjectState) Row(id string, row breaker.Streak) {
 	switch {
 	case row == 0:
 		delete(m.Rows, id)
 	case m.Rows == nil:
-		m.Rows = map[string]breaker.Row{id: row}
+		m.Rows = map[string]breaker.Streak{id: row}
 	default:
 		m.Rows[id] = row
 	}

@@ -60,8 +60,8 @@ func (p *run) sendRelease(ctx context.Context, st State, live *unstructured.Unst
 
 // mayHaveMarks reports whether an object that is gone from the cache may have marks of the operator.
 func (p *run) mayHaveMarks() bool {
-	return p.hasFinalizer() || (p.progress.HasText() || p.Machines.Any() || p.Writer.hasMarker(p.Object)) && p.Own.Chooses() ||
-		(p.Rules.Finalizes || p.Rules.Spec.Owner() || p.Rules.Progress.Stores && p.Own.Chooses()) && p.Rules.Spec.Cache == dsl.CacheLive // which shows no marks
+	return p.hasFinalizer() || (p.progress.HasText() || p.Machines.Any() || p.Writer.hasMarker(p.Object)) && p.Own.CanDeselect() ||
+		(p.Rules.Finalizes || p.Rules.Spec.Owner() || p.Rules.Progress.Stores && p.Own.CanDeselect()) && p.Rules.Spec.Cache == dsl.CacheLive // which shows no marks
 }
 
 // renamedLeaving is renamed for an object that is released: marks under all names are removed.

@@ -66,7 +66,7 @@ func (s *Controller) reconcileSchedule(ctx context.Context, key cache.ObjectName
 	if !m.CaughtUp(ctx, s.Host.Read) {
 		return queue.Next{}, Park(t, &m)
 	}
-	p, st := s.open(Input{Key: key, Object: s.Own.Blank(), Now: time.Now()}.traced(ctx, s.Tracer), &m, opening{rules: &s.Rules.Schedules, wakes: true})
+	p, st := s.open(Input{Key: key, Object: s.Own.NewObject(), Now: time.Now()}.traced(ctx, s.Tracer), &m, opening{rules: &s.Rules.Schedules, wakes: true})
 	j := p.scheduled(st, h, len(t.Granted) > 0)
 	if j != nil {
 		if s.Own.Listed("") != nil {

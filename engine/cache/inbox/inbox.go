@@ -76,7 +76,7 @@ type Tombstone[M any] struct {
 	// Memory is nil if no reconcile has seen the object.
 	Memory *M
 	// Doubt is the state of the confirmation of its deletion.
-	tombstone.Doubt
+	tombstone.Confirmation
 	// EventHandled is true if the handlers with cause event have run for the deletion of the object.
 	EventHandled bool
 	// Inherited is true if the object left before this term began. An earlier leader may have finalized it.
@@ -127,7 +127,7 @@ func (b *Inbox[M]) Begin(q *queue.Queue[Key]) {
 	for _, o := range b.left {
 		key := cache.MetaObjectToName(o)
 		s := b.stateLocked(key)
-		s.gone = append(s.gone, &Tombstone[M]{Object: o, Doubt: tombstone.Doubt{Unseen: true}, Inherited: true})
+		s.gone = append(s.gone, &Tombstone[M]{Object: o, Confirmation: tombstone.Confirmation{Unseen: true}, Inherited: true})
 		q.Add(key, queue.Backlog)
 	}
 	clear(b.left)
@@ -203,7 +203,7 @@ func (b *Inbox[M]) OnEvent(ev watch.Event) {
 		}
 	case watch.Deleted:
 		if b.owner.Keeps(ev.Object) {
-			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Doubt: tombstone.Doubt{Unseen: ev.Unseen}})
+			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Confirmation: tombstone.Confirmation{Unseen: ev.Unseen}})
 		}
 	}
 	s.phase, s.late = s.phase.after(onQueue), nil // the key is queued for all of them

@@ -90,7 +90,7 @@ func (keeper) Echoed(Key, *cached.Object) {}
 // object is an object as a cache holds it.
 func (p *post) object(uid types.UID, version string, data ...any) *cached.Object {
 	p.t.Helper()
-	transformer, err := new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Compressor).NewTransformer(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 // held returns an object with labels as a cache holds it.
 func held(t *testing.T, labels map[string]any) *cached.Object {
 	t.Helper()
-	transformer, err := new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Compressor).NewTransformer(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

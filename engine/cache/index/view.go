@@ -119,7 +119,7 @@ func (v *View) note(handler string) {
 // patience returns how long to wait until the next check whether the index can be read.
 func (x *one) patience() time.Duration {
 	if len(x.feed.Informers("")) > 0 {
-		return source.ListingLook
+		return source.ListingInterval
 	}
 	return inbox.Patience
 }

@@ -28,7 +28,7 @@ var (
 // held returns an object with a label as a cache holds it.
 func held(t *testing.T, app string) *cached.Object {
 	t.Helper()
-	transformer, err := new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Compressor).NewTransformer(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -185,7 +185,7 @@ func (v *View) look(one *relation, last sight) (now sight, again time.Duration) 
 	if s.unsynced != nil {
 		last.unsynced = true
 		if len(one.source.Informers("")) > 0 {
-			return last, source.ListingLook
+			return last, source.ListingInterval
 		}
 		return last, inbox.Patience // the listing wakes the object; this is if nothing has to be listed
 	}

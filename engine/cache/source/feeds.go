@@ -54,13 +54,13 @@ type Factory struct {
 	lent             atomic.Int32
 }
 
-// Lent bounds the sources in one process that data ask for, and not the configuration.
-const Lent = 64
+// MaxBorrowed bounds the sources in one process that data ask for, and not the configuration.
+const MaxBorrowed = 64
 
 // Borrow counts a source that data ask for, such as lines of the register. It reports whether the source is allowed. If
 // it is, Return must be called once, when the source has ended.
 func (y *Factory) Borrow() bool {
-	if y.lent.Add(1) > Lent {
+	if y.lent.Add(1) > MaxBorrowed {
 		y.lent.Add(-1)
 		return false
 	}
@@ -239,11 +239,11 @@ func (y *Factory) NamespaceGone(ctx context.Context, name string) (bool, error) 
 	return false, nil
 }
 
-// Extinct reports whether a kind that the API server does not serve is gone with its objects, because no CRD may define
+// IsExtinct reports whether a kind that the API server does not serve is gone with its objects, because no CRD may define
 // it. Doubt is the reason why that is not certain; it is nil while the CRDs are being listed.
-func (y *Factory) Extinct(ctx context.Context, kind schema.GroupKind) (extinct bool, doubt error) {
+func (y *Factory) IsExtinct(ctx context.Context, kind schema.GroupKind) (extinct bool, doubt error) {
 	y.WantCRDs()
-	if err := y.crds.Complete(); err != nil || y.crds.Behind() {
+	if err := y.crds.Complete(); err != nil || y.crds.IsBehind() {
 		if y.crds.Status().Phase == Starting {
 			err = nil
 		}

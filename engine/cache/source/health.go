@@ -130,9 +130,9 @@ func (h *Health) Set(now State, failures int) {
 	}
 }
 
-// Survey sets the state of the source as a whole and in its namespaces; listing are the namespaces whose first listing is not
+// SetAll sets the state of the source as a whole and in its namespaces; listing are the namespaces whose first listing is not
 // complete. It reports whether the objects of a namespace whose problem is over are listed now.
-func (h *Health) Survey(now State, failures int, all Problems, listing []string) (recovered bool) {
+func (h *Health) SetAll(now State, failures int, all Problems, listing []string) (recovered bool) {
 	if now.Phase != Starting && now.Phase != Running {
 		h.mu.Lock()
 		h.warning, h.warned = "", false // it is degraded as a whole

@@ -119,7 +119,7 @@ func TestSurvey(t *testing.T) {
 		{"the other one is over", good, Problems{}, nil, true, Status{Phase: Running}},
 	}
 	for _, step := range steps {
-		recovered := h.Survey(step.now, 0, step.all, step.listing)
+		recovered := h.SetAll(step.now, 0, step.all, step.listing)
 		if diff := cmp.Diff(step.status, h.Status()); diff != "" || recovered != step.recovered {
 			t.Errorf("%s: recovered is %v; the status (-want +got):\n%s", step.what, recovered, diff)
 		}

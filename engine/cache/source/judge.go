@@ -30,7 +30,7 @@ func (r *runner) judge(ctx context.Context, missing missingVerbs) (again bool) {
 		return false
 	}
 	now := seen.outcome(r.Status().Phase, len(missing) > 0)
-	if r.health.Survey(now, r.informers.failures(), seen.problems, seen.listing) {
+	if r.health.SetAll(now, r.informers.failures(), seen.problems, seen.listing) {
 		r.settings.Handler.Grant()
 	}
 	if r.settings.Steps != nil && r.informers.delivered(ctx) {
@@ -44,7 +44,7 @@ func (r *runner) judge(ctx context.Context, missing missingVerbs) (again bool) {
 func (r *runner) survey(ctx context.Context, missing missingVerbs) survey {
 	out := survey{problems: Problems{}}
 	for ns, verbs := range missing {
-		out.problems.Lack(ns, verbs, r.cluster.Outages.Away()) // a server that has just come back rejects requests that it will soon allow
+		out.problems.AddMissing(ns, verbs, r.cluster.Outages.Away()) // a server that has just come back rejects requests that it will soon allow
 	}
 	for _, ns := range r.informers.opened() {
 		h := r.informers.newest(ns)

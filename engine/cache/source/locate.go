@@ -95,8 +95,8 @@ func (l *Location) Serves(gvr schema.GroupVersionResource) bool {
 // Absent reports whether the resource is known to be gone, or not to have come yet.
 func (l *Location) Absent() bool { return l.now().absent }
 
-// Blank returns an object that has only its apiVersion and kind.
-func (l *Location) Blank() *unstructured.Unstructured {
+// NewObject returns an object that has only its apiVersion and kind.
+func (l *Location) NewObject() *unstructured.Unstructured {
 	served := l.Resource()
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
@@ -108,7 +108,7 @@ func (l *Location) Tree(o *cached.Object) *unstructured.Unstructured {
 	if t := o.Tree(); t != nil {
 		return t
 	}
-	t := l.Blank()
+	t := l.NewObject()
 	t.SetNamespace(o.GetNamespace())
 	t.SetName(o.GetName())
 	t.SetUID(o.GetUID())

@@ -67,8 +67,8 @@ const (
 	semicolon = ";"
 )
 
-// Text returns a scope in the form that the lock of an operator has. FromText parses it.
-func Text(s dsl.Scope) string {
+// EncodeScope returns a scope in the form that the lock of an operator has. FromText parses it.
+func EncodeScope(s dsl.Scope) string {
 	text := strings.Join(s.Namespaces, comma)
 	if s.NamespaceSelector != "" {
 		text += semicolon + s.NamespaceSelector
@@ -76,8 +76,8 @@ func Text(s dsl.Scope) string {
 	return text
 }
 
-// FromText parses the form that [Text] returns.
-func FromText(text string) (s dsl.Scope) {
+// DecodeScope parses the form that [Text] returns.
+func DecodeScope(text string) (s dsl.Scope) {
 	patterns, selector, _ := strings.Cut(text, semicolon)
 	if s.NamespaceSelector = selector; patterns != "" {
 		s.Namespaces = strings.Split(patterns, comma)

@@ -16,8 +16,8 @@ const namesMost = 10
 // Problems are the states of a source in the namespaces with a problem.
 type Problems map[string]State
 
-// Lack records missing verbs in a namespace; everywhere if it is empty. Logged is the Logged of the state.
-func (all Problems) Lack(namespace string, verbs []string, logged bool) {
+// AddMissing records missing verbs in a namespace; everywhere if it is empty. Logged is the Logged of the state.
+func (all Problems) AddMissing(namespace string, verbs []string, logged bool) {
 	text := strings.Join(verbs, ", ")
 	if namespace != "" {
 		text += " in namespace " + namespace

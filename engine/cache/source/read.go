@@ -54,8 +54,8 @@ func (r *Reader) Informers(namespace string) []*watch.Handle {
 	return nil
 }
 
-// Behind reports whether the API server's versions have gone back, and some informer has not listed again.
-func (r *Reader) Behind() bool {
+// IsBehind reports whether the API server's versions have gone back, and some informer has not listed again.
+func (r *Reader) IsBehind() bool {
 	return r.informers.watches.HasRolledBack() && slices.ContainsFunc(r.informers.all(), (*watch.Handle).Behind)
 }
 
@@ -139,10 +139,10 @@ func (r *Reader) Whole(gvr schema.GroupVersionResource, namespace string) bool {
 }
 
 // Partial reports whether the cache omits fields of objects.
-func (r *Reader) Partial() bool { return !r.informers.source.Whole() }
+func (r *Reader) Partial() bool { return !r.informers.source.IsWhole() }
 
-// Chooses reports whether an object may leave the cache without being deleted.
-func (r *Reader) Chooses() bool {
+// CanDeselect reports whether an object may leave the cache without being deleted.
+func (r *Reader) CanDeselect() bool {
 	src := r.informers.source
 	return src.LabelSelector != "" || src.FieldSelector != "" || r.scope.Live()
 }
@@ -150,7 +150,7 @@ func (r *Reader) Chooses() bool {
 // Leaves reports whether a namespace is outside the scope. While the cache has objects of it, their deletions are about
 // to be delivered. The caches of other resources may have none already.
 func (r *Reader) Leaves(namespace string) bool {
-	return namespace != "" && r.scope.Outside(namespace)
+	return namespace != "" && r.scope.IsOutside(namespace)
 }
 
 // Readable returns an error unless the cache has the objects of the namespace; if it is empty, of all. A namespace
@@ -228,7 +228,7 @@ func (r *Reader) Unwatched(namespace string) error {
 	switch {
 	case slices.Contains(names, namespace):
 		return r.refusal(r.unread(namespace))
-	case r.scope.Lacks(namespace):
+	case r.scope.IsMissing(namespace):
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
 	}
 	return errors.New("the namespace is not one that the operator watches")
@@ -275,7 +275,7 @@ func (r *Reader) Missing() []ops.MissingRight {
 func (r *Reader) Check(name, by string) ops.Check {
 	c, now := ops.Check{Name: name}, r.Status()
 	if now.Well() {
-		if r.Behind() {
+		if r.IsBehind() {
 			c.Message = "listing again, because the API server's versions have gone back"
 		}
 		return c

@@ -40,8 +40,8 @@ func TestWhetherACacheCanBeRead(t *testing.T) {
 	}
 	forbid := func(r *rig) {
 		all := Problems{}
-		all.Lack("team-b", []string{"list"}, false)
-		r.health.Survey(State{Phase: Running}, 0, all, nil)
+		all.AddMissing("team-b", []string{"list"}, false)
+		r.health.SetAll(State{Phase: Running}, 0, all, nil)
 	}
 	unserved := func(r *rig) { r.health.Set(State{Phase: Unserved, Text: "it is away"}, 0) }
 	tests := map[string]struct {
@@ -123,7 +123,7 @@ func TestWhichCachesAreWhole(t *testing.T) {
 				r := rigged(t, Settings{Handler: handler(func(watch.Event) {})}, "a")
 				synctest.Wait()
 				r.informers.source = tt.source // that of the informer stays
-				if got := fmt.Sprint(r.Whole(foos(tt.version).GVR, tt.inside), r.Chooses()); got != fmt.Sprint(tt.whole, tt.mayChoose) {
+				if got := fmt.Sprint(r.Whole(foos(tt.version).GVR, tt.inside), r.CanDeselect()); got != fmt.Sprint(tt.whole, tt.mayChoose) {
 					t.Errorf("it is whole, and it chooses: %s", got)
 				}
 			})

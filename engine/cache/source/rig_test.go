@@ -82,7 +82,7 @@ func (r *rig) delete(name string) {
 // held returns an object as a cache holds it.
 func held(t *testing.T, metadata map[string]any) *cached.Object {
 	t.Helper()
-	transformer, err := new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Compressor).NewTransformer(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

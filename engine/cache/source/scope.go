@@ -159,16 +159,16 @@ func (s *Scope) Matches(name string) bool {
 	return in || !positive
 }
 
-// Lacks reports whether a namespace matches the scope and does not exist.
-func (s *Scope) Lacks(name string) bool {
+// IsMissing reports whether a namespace matches the scope and does not exist.
+func (s *Scope) IsMissing(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, exists := s.existing[name]
 	return s.live && s.listed && s.Matches(name) && !exists
 }
 
-// Outside reports whether a namespace is known not to be in the scope: it does not exist, or its name or its labels do not match.
-func (s *Scope) Outside(name string) bool {
+// IsOutside reports whether a namespace is known not to be in the scope: it does not exist, or its name or its labels do not match.
+func (s *Scope) IsOutside(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.live && s.listed && (!s.existing[name] || !s.Matches(name))

@@ -95,11 +95,11 @@ func TestChanges(t *testing.T) {
 	}
 	for _, step := range steps {
 		step.do()
-		if c.changes != step.want || s.Lacks("team-a") != step.lacks {
-			t.Errorf("%s: %d changes, want %d; lacks it: %v", step.what, c.changes, step.want, s.Lacks("team-a"))
+		if c.changes != step.want || s.IsMissing("team-a") != step.lacks {
+			t.Errorf("%s: %d changes, want %d; lacks it: %v", step.what, c.changes, step.want, s.IsMissing("team-a"))
 		}
 	}
-	if s.Lacks("elsewhere") {
+	if s.IsMissing("elsewhere") {
 		t.Error("a namespace that would not be in the scope is said to be lacking")
 	}
 }
@@ -167,14 +167,14 @@ func TestChangesOfLabels(t *testing.T) {
 	}
 	for _, step := range steps {
 		step.do()
-		if c.changes != step.want || s.Outside("team-a") != step.outside || s.Lacks("team-a") != step.lacks {
-			t.Errorf("%s: %d changes, want %d; outside: %v; lacks it: %v", step.what, c.changes, step.want, s.Outside("team-a"), s.Lacks("team-a"))
+		if c.changes != step.want || s.IsOutside("team-a") != step.outside || s.IsMissing("team-a") != step.lacks {
+			t.Errorf("%s: %d changes, want %d; outside: %v; lacks it: %v", step.what, c.changes, step.want, s.IsOutside("team-a"), s.IsMissing("team-a"))
 		}
 	}
-	if !s.Outside("other") {
+	if !s.IsOutside("other") {
 		t.Error("a namespace whose name does not match is not outside")
 	}
-	if source.NewScope(source.ScopeSettings{}).Outside("other") {
+	if source.NewScope(source.ScopeSettings{}).IsOutside("other") {
 		t.Error("a namespace is outside the whole cluster")
 	}
 }
@@ -249,10 +249,10 @@ func TestText(t *testing.T) {
 		";shard in (a,b),!paused":     {NamespaceSelector: "shard in (a,b),!paused"},
 		"team-*,other;shard in (a,b)": {Namespaces: []string{"team-*", "other"}, NamespaceSelector: "shard in (a,b)"},
 	} {
-		if got := source.Text(scope); got != text {
+		if got := source.EncodeScope(scope); got != text {
 			t.Errorf("it is written as %q, want %q", got, text)
 		}
-		if diff := cmp.Diff(scope, source.FromText(text)); diff != "" {
+		if diff := cmp.Diff(scope, source.DecodeScope(text)); diff != "" {
 			t.Errorf("%q is read as (-want +got):\n%s", text, diff)
 		}
 	}

@@ -46,5 +46,5 @@ func IsUnanswered(err error) bool {
 	return is && unread.Phase == Faulty || transport.IsUnanswered(err)
 }
 
-// ListingLook is the interval of checks whether a listing is complete.
-const ListingLook = time.Second
+// ListingInterval is the interval of checks whether a listing is complete.
+const ListingInterval = time.Second

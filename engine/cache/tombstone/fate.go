@@ -57,9 +57,9 @@ type Resource interface {
 	NamespaceGone(ctx context.Context, namespace string) (bool, error)
 }
 
-// Finder confirms deletions of the objects of one resource. Its methods may be called by any number of goroutines, but by one
+// Confirmer confirms deletions of the objects of one resource. Its methods may be called by any number of goroutines, but by one
 // goroutine for each object.
-type Finder struct {
+type Confirmer struct {
 	settings Settings
 
 	mu sync.Mutex
@@ -68,10 +68,10 @@ type Finder struct {
 }
 
 // New returns a finder.
-func New(s Settings) *Finder { return &Finder{settings: s, unclear: map[types.UID]string{}} }
+func New(s Settings) *Confirmer { return &Confirmer{settings: s, unclear: map[types.UID]string{}} }
 
-// Doubt is the state of the confirmation for one object. The zero value is for a confirmed deletion.
-type Doubt struct {
+// Confirmation is the state of the confirmation for one object. The zero value is for a confirmed deletion.
+type Confirmation struct {
 	// Unseen is true until the deletion is confirmed, if the watch missed it.
 	Unseen bool
 	// wait is the last wait between two looks; zero before the first. Next is when to look again.
@@ -79,15 +79,15 @@ type Doubt struct {
 	next time.Time
 }
 
-// LookNow ends the back-off, because the reason of the last failure may be gone.
-func (d *Doubt) LookNow() { d.next = time.Time{} }
+// RetryNow ends the back-off, because the reason of the last failure may be gone.
+func (d *Confirmation) RetryNow() { d.next = time.Time{} }
 
-// Prove looks for an object whose deletion is not confirmed, unless its back-off lasts. It returns the wait until the
+// Confirm looks for an object whose deletion is not confirmed, unless its back-off lasts. It returns the wait until the
 // next look; zero if the object is gone. It logs the error of a failed look.
-func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID, d *Doubt) (wait time.Duration, err error) {
+func (f *Confirmer) Confirm(ctx context.Context, key cache.ObjectName, uid types.UID, d *Confirmation) (wait time.Duration, err error) {
 	if !d.Unseen {
 		if d.wait > 0 {
-			f.Known(uid)
+			f.Forget(uid)
 		}
 		return 0, nil
 	}
@@ -97,7 +97,7 @@ func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID,
 	gone, err := f.gone(ctx, key, uid)
 	if gone {
 		d.Unseen = false
-		f.Known(uid)
+		f.Forget(uid)
 		return 0, nil
 	}
 	if ctx.Err() == nil {
@@ -110,7 +110,7 @@ func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID,
 
 // gone reports whether an object is gone, or has left the operator's scope or selector. An empty uid stands for any. If it is false
 // without an error, the object exists, and the cache will show it again.
-func (f *Finder) gone(ctx context.Context, key cache.ObjectName, uid types.UID) (bool, error) {
+func (f *Confirmer) gone(ctx context.Context, key cache.ObjectName, uid types.UID) (bool, error) {
 	if f.settings.Resource.Leaves(key.Namespace) {
 		return true, nil
 	}
@@ -127,7 +127,7 @@ func (f *Finder) gone(ctx context.Context, key cache.ObjectName, uid types.UID) 
 
 // allGone reports whether an object is gone with its resource or its namespace, when the object cannot be read because of the
 // error why.
-func (f *Finder) allGone(ctx context.Context, key cache.ObjectName, why error) (bool, error) {
+func (f *Confirmer) allGone(ctx context.Context, key cache.ObjectName, why error) (bool, error) {
 	switch {
 	case f.settings.Resource.Absent():
 		return true, nil
@@ -145,7 +145,7 @@ func (f *Finder) allGone(ctx context.Context, key cache.ObjectName, why error) (
 }
 
 // selects reports whether the operator's selectors match an object. The server evaluates them.
-func (f *Finder) selects(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
+func (f *Confirmer) selects(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
 	s := f.settings
 	if s.LabelSelector == "" && s.FieldSelector == "" {
 		return true, nil
@@ -161,7 +161,7 @@ func (f *Finder) selects(ctx context.Context, o *unstructured.Unstructured) (boo
 }
 
 // doubted records that a deletion is not confirmed. The error is nil if the object exists.
-func (f *Finder) doubted(key cache.ObjectName, uid types.UID, err error) {
+func (f *Confirmer) doubted(key cache.ObjectName, uid types.UID, err error) {
 	reason := "it is there, and a listing did not have it"
 	if err != nil {
 		reason = err.Error()
@@ -176,23 +176,23 @@ func (f *Finder) doubted(key cache.ObjectName, uid types.UID, err error) {
 	}
 }
 
-// Known removes the doubt about an object: its deletion is confirmed, or the cache shows it again.
-func (f *Finder) Known(uid types.UID) {
+// Forget removes the doubt about an object: its deletion is confirmed, or the cache shows it again.
+func (f *Confirmer) Forget(uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.unclear, uid)
 }
 
 // Clear removes all doubts.
-func (f *Finder) Clear() {
+func (f *Confirmer) Clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.unclear)
 }
 
-// Doubts returns the number of objects whose deletion is not confirmed, with the reason for one of them; empty if there
+// Unconfirmed returns the number of objects whose deletion is not confirmed, with the reason for one of them; empty if there
 // are none.
-func (f *Finder) Doubts() string {
+func (f *Confirmer) Unconfirmed() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.unclear) == 0 {

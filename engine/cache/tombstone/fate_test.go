@@ -35,7 +35,7 @@ type world struct {
 	unnamespace error
 }
 
-func (w *world) finder(selector string, log func(string)) *Finder {
+func (w *world) finder(selector string, log func(string)) *Confirmer {
 	return New(Settings{
 		LabelSelector: selector, Resource: w, Log: funcr.New(func(_, args string) { log(args) }, funcr.Options{}),
 	})
@@ -116,14 +116,14 @@ func TestProve(t *testing.T) {
 		w, lines := &world{live: "a"}, 0
 		f := w.finder("", func(string) { lines++ })
 		key := cache.ObjectName{Namespace: "default", Name: "web"}
-		d := &Doubt{Unseen: true}
+		d := &Confirmation{Unseen: true}
 		prove := func(most time.Duration, doubts string) {
 			t.Helper()
-			wait, err := f.Prove(t.Context(), key, "a", d)
+			wait, err := f.Confirm(t.Context(), key, "a", d)
 			if wait > most || wait < most*4/5 || !errors.Is(err, w.unread) {
 				t.Errorf("it waits for %v, %v; want %v", wait, err, most)
 			}
-			if got := f.Doubts(); got != doubts {
+			if got := f.Unconfirmed(); got != doubts {
 				t.Errorf("it says %q, want %q", got, doubts)
 			}
 			time.Sleep(wait)
@@ -140,20 +140,20 @@ func TestProve(t *testing.T) {
 		}
 
 		w.live = "a"
-		d = &Doubt{Unseen: true}
+		d = &Confirmation{Unseen: true}
 		for range 20 {
-			wait, _ := f.Prove(t.Context(), key, "a", d)
+			wait, _ := f.Confirm(t.Context(), key, "a", d)
 			time.Sleep(wait)
 		}
-		if wait, _ := f.Prove(t.Context(), key, "a", d); wait > lookAgainMost || wait < lookAgainMost*4/5 {
+		if wait, _ := f.Confirm(t.Context(), key, "a", d); wait > lookAgainMost || wait < lookAgainMost*4/5 {
 			t.Errorf("at last it waits for %v", wait)
 		}
 		w.live = ""
-		if wait, _ := f.Prove(t.Context(), key, "a", d); wait == 0 {
+		if wait, _ := f.Confirm(t.Context(), key, "a", d); wait == 0 {
 			t.Error("it looks before its time")
 		}
-		d.LookNow()
-		if wait, _ := f.Prove(t.Context(), key, "a", d); wait > 0 {
+		d.RetryNow()
+		if wait, _ := f.Confirm(t.Context(), key, "a", d); wait > 0 {
 			t.Error("it does not look when it is asked to")
 		}
 	})

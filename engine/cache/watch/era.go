@@ -137,9 +137,9 @@ func (e *era) doubtful() (begins bool) {
 	return begins
 }
 
-// doubt returns the number of cut watches, and the version that the reflector got last. Events that come after the
+// recheck returns the number of cut watches, and the version that the reflector got last. Events that come after the
 // question prove nothing. Open is true if the server has to be asked.
-func (e *era) doubt(ctx context.Context) (cuts uint64, had string, open bool) {
+func (e *era) recheck(ctx context.Context) (cuts uint64, had string, open bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.proving = ctx.Err() == nil && e.proven < e.cuts

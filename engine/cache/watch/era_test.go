@@ -86,19 +86,19 @@ func TestTheServerIsAskedOnceForEachCut(t *testing.T) {
 		t.Error("it is not asked after a cut, or twice at a time")
 	}
 	e.hand("7")
-	cuts, had, open := e.doubt(t.Context())
+	cuts, had, open := e.recheck(t.Context())
 	if had != "7" || !open {
 		t.Errorf("it is asked about version %q: %v", had, open)
 	}
 	e.cut() // while it answers
 	e.prove(cuts)
-	if _, _, open := e.doubt(t.Context()); !open {
+	if _, _, open := e.recheck(t.Context()); !open {
 		t.Error("an answer counts for a later cut")
 	}
 	if e.complete("8"); e.doubtful() {
 		t.Error("it is asked after a listing")
 	}
-	if _, _, open := e.doubt(t.Context()); open {
+	if _, _, open := e.recheck(t.Context()); open {
 		t.Error("the question stays open after a listing")
 	}
 }

@@ -86,7 +86,7 @@ func (s sink) OnUpdate(before, after any) {
 		s.handler.OnEvent(Event{Kind: Deleted, Key: cache.MetaObjectToName(old), UID: old.GetUID(), Unseen: true, Object: old})
 		s.OnAdd(o, false)
 	case old.GetResourceVersion() != o.GetResourceVersion() || o.GetResourceVersion() == "", // fakes have no versions
-		s.seen.era.epoch() > 0 && !old.Same(o): // a version that has gone back is given to another change
+		s.seen.era.epoch() > 0 && !old.Equal(o): // a version that has gone back is given to another change
 		s.handler.OnEvent(Event{Kind: Updated, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o, Old: old})
 	}
 }

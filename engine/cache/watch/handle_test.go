@@ -37,7 +37,7 @@ const ownerLabel = "op.handwerk.dev/owner"
 
 func held(t *testing.T, u *unstructured.Unstructured) *cached.Object {
 	t.Helper()
-	transformer, err := new(cached.Press).NewTransformer(cached.Form{Owner: ownerLabel}, foos.GroupVersion(), logr.Discard())
+	transformer, err := new(cached.Compressor).NewTransformer(cached.Form{Owner: ownerLabel}, foos.GroupVersion(), logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,14 +33,14 @@ type informer struct {
 	seen   *observer
 	shared cache.SharedIndexInformer
 	// press compresses the objects. Informers of one resource share it.
-	press *cached.Press
+	press *cached.Compressor
 	// owners is guarded by Set.mu.
 	owners int
 	stop   context.CancelFunc
 	done   chan struct{}
 }
 
-func newInformer(set *Set, src Source, press *cached.Press) (*informer, error) {
+func newInformer(set *Set, src Source, press *cached.Compressor) (*informer, error) {
 	s := set.settings
 	log := s.Log.WithValues("resource", src.GVR.GroupResource().String(), "namespace", src.Namespace)
 	in, err := newScope(src)
@@ -70,7 +70,7 @@ func (i *informer) build(s Settings, transformer *cached.Transformer) (cache.Sha
 	case dsl.CacheCompact:
 		client := observedClient{s.Dynamic, i.seen}
 		if c, can := s.Dynamic.(Cutting); can {
-			cutting, err := c.Cutting(transformer.Cut)
+			cutting, err := c.Cutting(transformer.Convert)
 			if err != nil {
 				return nil, err
 			}

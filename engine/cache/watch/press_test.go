@@ -15,7 +15,7 @@ import (
 func TestNamespacesShareADictionary(t *testing.T) {
 	s := New(Settings{Dynamic: newServer().dynamic})
 	defer s.Close()
-	presses := map[*cached.Press]int{}
+	presses := map[*cached.Compressor]int{}
 	for i := range 20 {
 		for _, keep := range []string{"", "spec.replicas"} {
 			h, err := s.Open(t.Context(), Source{GVR: foos, Namespace: fmt.Sprintf("namespace-%d", i), Form: cached.Form{Keep: keep}}, ignore)

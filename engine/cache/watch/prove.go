@@ -33,7 +33,7 @@ func (o *observer) prove(ctx context.Context) {
 func (o *observer) ask(ctx context.Context) {
 	again := pace{}
 	for {
-		cuts, had, open := o.era.doubt(ctx)
+		cuts, had, open := o.era.recheck(ctx)
 		if !open {
 			return
 		}

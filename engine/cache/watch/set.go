@@ -157,13 +157,13 @@ func (s *Set) acquire(ctx context.Context, src Source) (*informer, error) {
 
 // pressLocked returns the compressor for the objects of a source. Sources of one resource in the same form share it, for
 // example in two namespaces.
-func (s *Set) pressLocked(src Source) *cached.Press {
+func (s *Set) pressLocked(src Source) *cached.Compressor {
 	for other, i := range s.informers {
 		if other.GVR == src.GVR && other.Form == src.Form {
 			return i.press
 		}
 	}
-	return &cached.Press{}
+	return &cached.Compressor{}
 }
 
 // release removes an owner, and reports whether it was the last one. The informer has left the set then, and the caller

@@ -90,16 +90,16 @@ func (r *Register) Begin() {
 	r.refusal.end()
 }
 
-// Doubt makes the register read the ConfigMap again before a kind counts as entered: the cluster may have been restored
+// Invalidate makes the register read the ConfigMap again before a kind counts as entered: the cluster may have been restored
 // from a backup. Until then the known entries count.
-func (r *Register) Doubt() {
+func (r *Register) Invalidate() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known.doubt = true
 }
 
-// Granted must be called when a missing right was granted, because it may be one of the register's.
-func (r *Register) Granted() {
+// OnGranted must be called when a missing right was granted, because it may be one of the register's.
+func (r *Register) OnGranted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refusal.grant()
@@ -182,8 +182,8 @@ func (r *Register) Await(ctx context.Context) bool {
 	}
 }
 
-// Enter adds a kind before a child of that kind is created. A missing right is logged, and is no error.
-func (r *Register) Enter(ctx context.Context, resource dsl.ResourceName, kind schema.GroupKind) error {
+// Add adds a kind before a child of that kind is created. A missing right is logged, and is no error.
+func (r *Register) Add(ctx context.Context, resource dsl.ResourceName, kind schema.GroupKind) error {
 	err := r.change(ctx, key(resource), func(known []schema.GroupKind) []schema.GroupKind {
 		if slices.Contains(known, kind) {
 			return known
@@ -196,8 +196,8 @@ func (r *Register) Enter(ctx context.Context, resource dsl.ResourceName, kind sc
 	return nil
 }
 
-// Leave removes a kind without children. A missing right is no error, and the kind stays.
-func (r *Register) Leave(ctx context.Context, resource dsl.ResourceName, kind schema.GroupKind) error {
+// Remove removes a kind without children. A missing right is no error, and the kind stays.
+func (r *Register) Remove(ctx context.Context, resource dsl.ResourceName, kind schema.GroupKind) error {
 	err := r.change(ctx, key(resource), func(known []schema.GroupKind) []schema.GroupKind {
 		return slices.DeleteFunc(slices.Clone(known), func(other schema.GroupKind) bool { return other == kind })
 	})
@@ -291,7 +291,7 @@ func (r *Register) fetch(ctx context.Context) error {
 	o, err := r.server.read(ctx)
 	if err != nil {
 		if doubt {
-			r.Doubt()
+			r.Invalidate()
 		}
 		return err
 	}

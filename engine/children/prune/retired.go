@@ -250,7 +250,7 @@ func (k *Retired) passAll(one *kind) (some bool) {
 func (k *Retired) close(ctx context.Context, one *kind) (again bool) {
 	log := k.settings.Log.WithValues("kind", one.String())
 	if !k.settings.Family.Owns(one.GroupKind) {
-		if err := k.settings.Register.Leave(ctx, k.settings.Resource, one.GroupKind); err != nil {
+		if err := k.settings.Register.Remove(ctx, k.settings.Resource, one.GroupKind); err != nil {
 			log.V(1).Info("removing kind from the register failed; it is retried", "error", err.Error())
 			return true
 		}

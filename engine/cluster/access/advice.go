@@ -89,7 +89,7 @@ func (e *unservedError) Error() string {
 // Other errors are left as they are.
 func (m *Monitor) advise(ctx context.Context, err error) (advice string, answer error) {
 	if notfound.IsUnserved(err) {
-		m.settings.Catalog.Doubt()
+		m.settings.Catalog.InvalidateOld()
 		return "", &unservedError{err.Error()}
 	}
 	refusal := refused(err)

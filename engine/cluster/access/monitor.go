@@ -181,7 +181,7 @@ func (m *Monitor) look(ctx context.Context) {
 	default:
 	}
 	m.introduce(ctx)
-	m.doubt()
+	m.invalidate()
 	m.due = time.Time{}
 	m.looks++
 	var missing []gap
@@ -233,8 +233,8 @@ func (m *Monitor) introduce(ctx context.Context) {
 	m.mu.Unlock()
 }
 
-// doubt has answers asked for again that a refused request speaks against, or whose right may have been given.
-func (m *Monitor) doubt() {
+// invalidate has answers asked for again that a refused request speaks against, or whose right may have been given.
+func (m *Monitor) invalidate() {
 	m.mu.Lock()
 	refused, retry := m.refused, m.retry
 	m.refused, m.retry = nil, false

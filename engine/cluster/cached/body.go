@@ -58,10 +58,10 @@ const (
 	most = s2.MaxDictSize
 )
 
-// Press compresses the objects of the sources that share it. A dictionary takes some 35 KB, so sources of one
+// Compressor compresses the objects of the sources that share it. A dictionary takes some 35 KB, so sources of one
 // resource share one: some namespaces have only two objects. The zero value is ready for use. It must not be
 // copied.
-type Press struct{ press }
+type Compressor struct{ press }
 
 // press compresses objects. The first object is the dictionary for those that follow: objects of a resource are
 // alike, and one is enough. If later objects are not like it any more, one of them replaces it; each object keeps

@@ -37,7 +37,7 @@ type cutter struct {
 	form  Form
 	keep  projection
 	notes notes
-	press *Press
+	press *Compressor
 }
 
 // object makes an Object from JSON, with a copy of the held parts.

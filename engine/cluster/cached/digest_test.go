@@ -33,7 +33,7 @@ func TestTheDigestIsThatOfWhatIsShown(t *testing.T) {
 	}
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
-			transformer, err := new(cached.Press).NewTransformer(form, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
+			transformer, err := new(cached.Compressor).NewTransformer(form, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -43,7 +43,7 @@ type Form struct {
 
 // FormOf returns the form of a profile that holds only what is needed.
 func FormOf(profile dsl.CacheProfile, held dsl.Held) Form {
-	return Form{Profile: profile, Keep: Keep(held.Fields), Notes: strings.Join(held.Annotations, ",")}
+	return Form{Profile: profile, Keep: FormatPaths(held.Fields), Notes: strings.Join(held.Annotations, ",")}
 }
 
 // WithDefaults sets defaults and removes fields that the profile ignores, so that equivalent forms are equal.
@@ -80,11 +80,11 @@ func (f Form) Shows() func(*unstructured.Unstructured) *unstructured.Unstructure
 	}
 }
 
-// Whole reports whether a cache of this form has all parts of an object that handlers may change.
-func (f Form) Whole() bool { return f.WithDefaults().Profile == dsl.CacheCompact && f.Keep == "" }
+// IsWhole reports whether a cache of this form has all parts of an object that handlers may change.
+func (f Form) IsWhole() bool { return f.WithDefaults().Profile == dsl.CacheCompact && f.Keep == "" }
 
-// Keep formats paths for Form.Keep, sorted, so that the order of declaration does not matter.
-func Keep(paths []dsl.Path) string {
+// FormatPaths formats paths for Form.Keep, sorted, so that the order of declaration does not matter.
+func FormatPaths(paths []dsl.Path) string {
 	texts := make([]string, 0, len(paths))
 	for _, p := range paths {
 		texts = append(texts, p.String())

@@ -46,7 +46,7 @@ func TestWhoseEntriesAreHeld(t *testing.T) {
 			}
 			entries = append(entries, metav1.ManagedFieldsEntry{Manager: "of a status", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)})
 			u.SetManagedFields(entries)
-			transformer, err := new(Press).NewTransformer(tt.form, schema.GroupVersion{Version: "v1"}, logr.Discard())
+			transformer, err := new(Compressor).NewTransformer(tt.form, schema.GroupVersion{Version: "v1"}, logr.Discard())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestOwnEntriesOfOtherVersionsAreHeld(t *testing.T) {
 				entries = append(entries, metav1.ManagedFieldsEntry{Manager: manager, APIVersion: version, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)})
 			}
 			u.SetManagedFields(entries)
-			transformer, err := new(Press).NewTransformer(Form{Made: made, Own: "op,was"}, schema.FromAPIVersionAndKind(tt.apiVersion, "").GroupVersion(), logr.Discard())
+			transformer, err := new(Compressor).NewTransformer(Form{Made: made, Own: "op,was"}, schema.FromAPIVersionAndKind(tt.apiVersion, "").GroupVersion(), logr.Discard())
 			if err != nil {
 				t.Fatal(err)
 			}

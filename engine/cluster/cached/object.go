@@ -82,8 +82,8 @@ func (o *Object) Size() int { return len(o.body.data) }
 // Length is the length of the held JSON in bytes, uncompressed; zero if the profile is live.
 func (o *Object) Length() int { return o.body.length() }
 
-// Same reports whether two objects have the same held content.
-func (o *Object) Same(other *Object) (same bool) {
+// Equal reports whether two objects have the same held content.
+func (o *Object) Equal(other *Object) (same bool) {
 	if o.uid != other.uid || o.GetResourceVersion() != other.GetResourceVersion() || o.generation != other.generation {
 		return false
 	}

@@ -67,7 +67,7 @@ func wantSame(t *testing.T, want, got any) {
 // what it has transformed.
 func hold(t testing.TB, form Form, in any) *Object {
 	t.Helper()
-	transformer, err := new(Press).NewTransformer(form.WithDefaults(), foos, logr.Discard())
+	transformer, err := new(Compressor).NewTransformer(form.WithDefaults(), foos, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestKeepHoldsThePathsAlone(t *testing.T) {
 			for _, p := range tt.keep {
 				paths = append(paths, dsl.MustParsePath(p))
 			}
-			o := hold(t, Form{Keep: Keep(paths)}, parse(t, text))
+			o := hold(t, Form{Keep: FormatPaths(paths)}, parse(t, text))
 			if diff := cmp.Diff(parse(t, tt.want), o.Tree()); diff != "" {
 				t.Errorf("tree (-want +got):\n%s", diff)
 			}
@@ -202,8 +202,8 @@ func TestKeepHoldsThePathsAlone(t *testing.T) {
 
 func TestKeepDoesNotDependOnOrder(t *testing.T) {
 	a, b := dsl.MustParsePath("spec.a"), dsl.MustParsePath("spec.b")
-	wantSame(t, "spec.a,spec.b", Keep([]dsl.Path{b, a, b}))
-	wantSame(t, "", Keep(nil))
+	wantSame(t, "spec.a,spec.b", FormatPaths([]dsl.Path{b, a, b}))
+	wantSame(t, "", FormatPaths(nil))
 }
 
 // Whatever reads an object through metav1.Object must see what an Unstructured shows.
@@ -306,7 +306,7 @@ func TestWhatHasNoJSONIsHeldLikeLive(t *testing.T) {
 			wantSame(t, u.GetUID(), o.GetUID())
 		})
 	}
-	transformer, err := new(Press).NewTransformer(Form{}, foos, logr.Discard())
+	transformer, err := new(Compressor).NewTransformer(Form{}, foos, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 // NewTransformer returns a transformer for a source, whose objects are compressed by the press. The group and version
 // are those of the watch. NewTransformer fails if Form.Keep is invalid.
-func (p *Press) NewTransformer(form Form, gv schema.GroupVersion, log logr.Logger) (*Transformer, error) {
+func (p *Compressor) NewTransformer(form Form, gv schema.GroupVersion, log logr.Logger) (*Transformer, error) {
 	keep, err := parseKeep(form.Keep)
 	if err != nil {
 		return nil, err
@@ -42,9 +42,9 @@ type buffer struct {
 	marked       bool
 }
 
-// Cut converts the JSON of an object, which must be regular; it keeps none of it. It returns nil if that is no stored
+// Convert converts the JSON of an object, which must be regular; it keeps none of it. It returns nil if that is no stored
 // object, such as a Status or a bookmark.
-func (t *Transformer) Cut(json []byte) *Object {
+func (t *Transformer) Convert(json []byte) *Object {
 	b := t.buffers.Get().(*buffer)
 	defer t.buffers.Put(b)
 	o := t.cut(json, b)

@@ -12,7 +12,7 @@ import (
 )
 
 func BenchmarkTransform(b *testing.B) {
-	transformer, err := new(Press).NewTransformer(Form{}, foos, logr.Discard())
+	transformer, err := new(Compressor).NewTransformer(Form{}, foos, logr.Discard())
 	if err != nil {
 		b.Fatal(err)
 	}

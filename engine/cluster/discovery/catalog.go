@@ -172,9 +172,9 @@ func (c *Catalog) Invalidate() {
 	c.snapshot, c.status, c.scales = nil, nil, nil
 }
 
-// Doubt is Invalidate after a response that contradicts the snapshot, such as a 404 for a path. A snapshot of the
+// InvalidateOld is Invalidate after a response that contradicts the snapshot, such as a 404 for a path. A snapshot of the
 // last second is kept, so that many such responses lead to one request.
-func (c *Catalog) Doubt() {
+func (c *Catalog) InvalidateOld() {
 	if known, _, _ := c.state(); known != nil && !known.fresh() {
 		c.Invalidate()
 	}

@@ -61,7 +61,7 @@ func TestDoubt(t *testing.T) {
 					test.happens(c, p)
 					goOn := make(chan struct{})
 					p.breaks(func(string) error { <-goOn; return nil })
-					p.Doubt()
+					p.Recheck()
 					if p.Held() || !p.Leading() {
 						t.Errorf("in doubt, Held is %v and Leading %v", p.Held(), p.Leading())
 					}
@@ -94,12 +94,12 @@ func TestASignWhileTheLockIsReadIsLookedAtToo(t *testing.T) {
 		p.breaks(func(request string) error {
 			if request == "get leases" {
 				if reads++; reads == 1 {
-					p.Doubt()
+					p.Recheck()
 				}
 			}
 			return nil
 		})
-		p.Doubt()
+		p.Recheck()
 		synctest.Wait()
 		if reads != 2 || !p.Held() {
 			t.Errorf("the lock was read %d times, Held is %v", reads, p.Held())
@@ -115,7 +115,7 @@ func TestDoubtWhileTheLockCannotBeRead(t *testing.T) {
 				p := newCluster("a").start(t, "a", mode, nil)
 				pass(time.Minute)
 				p.breaks(down)
-				p.Doubt()
+				p.Recheck()
 				impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				if p.Sure(impatient) {
@@ -150,7 +150,7 @@ func TestRenewalInDoubtLosesNothing(t *testing.T) {
 			}
 			return nil
 		})
-		p.Doubt()
+		p.Recheck()
 		pass(5 * time.Second)
 		p.state(t, "in doubt", true, false)
 		p.breaks(nil)
@@ -170,7 +170,7 @@ func TestDoubtWithoutATerm(t *testing.T) {
 		pass(time.Second)
 		b := c.start(t, "b", dsl.LeaderLease, nil)
 		pass(time.Second)
-		b.Doubt()
+		b.Recheck()
 		if b.Sure(t.Context()) {
 			t.Error("a standby may write")
 		}
@@ -183,7 +183,7 @@ func TestDoubtWithoutATerm(t *testing.T) {
 		b.stop()
 	})
 	none := newCluster().start(t, "a", dsl.LeaderNone, nil)
-	none.Doubt()
+	none.Recheck()
 	if !none.Sure(t.Context()) || !none.Held() {
 		t.Error("without election there is doubt")
 	}

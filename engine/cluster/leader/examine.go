@@ -95,7 +95,7 @@ func (x *examiner) readWatch(ctx context.Context, stream apiwatch.Interface) {
 			}
 			lock, is := event.Object.(*coordinationv1.Lease)
 			if is && lock.Name == x.set.Name && (event.Type == apiwatch.Deleted || !x.ours(lock)) {
-				x.fence.doubt()
+				x.fence.recheck()
 			}
 		case <-ctx.Done():
 			return

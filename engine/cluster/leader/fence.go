@@ -55,8 +55,8 @@ func (f *fence) renew(begun time.Time) {
 	f.renewed = begun
 }
 
-// doubt takes a sign that somebody else has the lock: the fence is shut until trust.
-func (f *fence) doubt() {
+// recheck takes a sign that somebody else has the lock: the fence is shut until trust.
+func (f *fence) recheck() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.open {

@@ -153,10 +153,10 @@ func (e *Elector) Sure(ctx context.Context) bool {
 	return e.set.Mode == dsl.LeaderNone || e.fence.sure(ctx)
 }
 
-// Doubt says that there is a sign of another leader. Held is false until the lock was read, which is
+// Recheck says that there is a sign of another leader. Held is false until the lock was read, which is
 // done at once; when it is not this process's any more, leadership is lost. It does nothing while this
 // process does not lead.
-func (e *Elector) Doubt() { e.fence.doubt() }
+func (e *Elector) Recheck() { e.fence.recheck() }
 
 // Conflict says that a write was refused because somebody else had written the object. That may have been another
 // leader, but mostly it was a person or a controller. So the lock is read for it once in a retry period at most, and

@@ -159,7 +159,7 @@ func (l *lock) write(
 	err := send(ctx, record)
 	l.elector.asked("writing", err)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		l.elector.fence.doubt() // somebody else wrote the Lease, or deleted it
+		l.elector.fence.recheck() // somebody else wrote the Lease, or deleted it
 	}
 	if err != nil {
 		return err

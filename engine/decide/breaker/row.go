@@ -12,12 +12,12 @@ const (
 	Slow = time.Second
 )
 
-// Row counts how often in a row a handler has asked to run at once.
-type Row uint8
+// Streak counts how often in a row a handler has asked to run at once.
+type Streak uint8
 
 // Ask counts a request of the handler to run after a time, at once or not. It returns the time after which the
 // handler runs. Slowed: for the first time in the row this is longer than requested.
-func (r Row) Ask(after time.Duration, atOnce bool) (next Row, wait time.Duration, slowed bool) {
+func (r Streak) Ask(after time.Duration, atOnce bool) (next Streak, wait time.Duration, slowed bool) {
 	switch {
 	case !atOnce:
 		return 0, after, false

@@ -37,7 +37,7 @@ func (c *Cleaner) namesakes(ctx context.Context) (out []namesake, err error) {
 			lock := &list.Items[i]
 			text, marked := lock.GetAnnotations()[op.ScopeAnnotation()]
 			if marked && lock.GetName() == op.LeaderLock() && lock.GetNamespace() != c.home(op) {
-				out = append(out, namesake{lock, source.ScopesOverlap(c.op.Scope, source.FromText(text))})
+				out = append(out, namesake{lock, source.ScopesOverlap(c.op.Scope, source.DecodeScope(text))})
 			}
 		}
 	}

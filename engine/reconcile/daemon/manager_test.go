@@ -91,7 +91,7 @@ func (d *desk) show(version string) *unstructured.Unstructured {
 	if d.deleting {
 		o.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
 	}
-	transformer, err := new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
+	transformer, err := new(cached.Compressor).NewTransformer(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func idOf(name string) history.ID {
 
 // transform makes objects as one cache has them: what they have in common, it holds once.
 var transform = sync.OnceValues(func() (*cached.Transformer, error) {
-	return new(cached.Press).NewTransformer(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
+	return new(cached.Compressor).NewTransformer(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
 })
 
 // version is an object as a cache has it, of about so many bytes.

@@ -36,8 +36,8 @@ func TestARegisterThatSomebodyElseWroteStartsNoFeed(t *testing.T) {
 	}{
 		"lines of somebody else start no feed":                          {"kubectl-edit", 20000, 0, []string{"has invalid entries", "kubectl-edit"}},
 		"a line of the operator's does":                                 {"op", 1, 1, nil},
-		"of too many lines the first start feeds, and the rest is said": {"op", 20000, source.Lent, []string{"has invalid entries", `"tooMany"=19000`}},
-		"beyond the bound on feeds one line says so":                    {"op", 500, source.Lent, []string{"too many kinds of children are no longer declared", `"number"=436`}},
+		"of too many lines the first start feeds, and the rest is said": {"op", 20000, source.MaxBorrowed, []string{"has invalid entries", `"tooMany"=19000`}},
+		"beyond the bound on feeds one line says so":                    {"op", 500, source.MaxBorrowed, []string{"too many kinds of children are no longer declared", `"number"=436`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

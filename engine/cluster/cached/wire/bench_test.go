@@ -31,7 +31,7 @@ func BenchmarkWatch(b *testing.B) {
 	}
 	frame.WriteString("}\n")
 	t := transformer(b)
-	info := serializer{dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer, style{cut: t.Cut}}.SupportedMediaTypes()[0]
+	info := serializer{dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer, style{cut: t.Convert}}.SupportedMediaTypes()[0]
 	frames := info.StreamSerializer.NewFrameReader(io.NopCloser(&repeating{text: frame.Bytes()}))
 	events := restwatch.NewDecoder(streaming.NewDecoder(frames, info.StreamSerializer), info.Serializer)
 	b.SetBytes(int64(frame.Len()))

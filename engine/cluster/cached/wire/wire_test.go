@@ -36,7 +36,7 @@ var foos = schema.GroupVersionResource{Group: "example.com", Version: "v1", Reso
 
 func transformer(t testing.TB) *cached.Transformer {
 	t.Helper()
-	out, err := new(cached.Press).NewTransformer(cached.Form{Markers: "foo"}.WithDefaults(), foos.GroupVersion(), logr.Discard())
+	out, err := new(cached.Compressor).NewTransformer(cached.Form{Markers: "foo"}.WithDefaults(), foos.GroupVersion(), logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func clients(t testing.TB, serve http.HandlerFunc) map[string]dynamic.Interface 
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, err := caching.Cutting(transformer(t).Cut)
+	ours, err := caching.Cutting(transformer(t).Convert)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestListsAreWhatTheDynamicClientLists(t *testing.T) {
 func TestWorkloadsAreCarried(t *testing.T) {
 	pod := strings.Replace(foo, `"f:spec":{}`, `"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:args":{"v:\"a\\\\b\"":{}}}}}`, 1)
 	page := `{"apiVersion":"example.com/v1","kind":"FooList","metadata":{},"items":[` + pod + `]}`
-	cuts := objects{style: style{cut: transformer(t).Cut}}
+	cuts := objects{style: style{cut: transformer(t).Convert}}
 	o, _, err := cuts.Decode([]byte(pod), nil, nil)
 	if u, is := o.(*unstructured.Unstructured); err != nil || !is || u.Object["spec"] != nil {
 		t.Errorf("the watch brings %v, %v", o, err)
@@ -352,7 +352,7 @@ func decodes(t *testing.T, body []byte, in func(io.Reader) io.Reader) (out []any
 	info := media.SupportedMediaTypes()[0]
 	var r io.Reader = strings.NewReader(string(body))
 	if in != nil {
-		info, r = serializer{media, style{cut: transformer(t).Cut}}.SupportedMediaTypes()[0], in(r)
+		info, r = serializer{media, style{cut: transformer(t).Convert}}.SupportedMediaTypes()[0], in(r)
 	}
 	frames := info.StreamSerializer.NewFrameReader(io.NopCloser(r))
 	buf := make([]byte, 64<<10)
