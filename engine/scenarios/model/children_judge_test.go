@@ -176,7 +176,7 @@ func TestModelOfChildren(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 11))
 			w := newWorkshop(r)
-			deeds := newDeeds(r, w)
+			deeds := newSteps(r, w)
 			faults := raise(t, w, deeds)
 			if len(faults) == 0 {
 				return

@@ -180,7 +180,7 @@ func (d deed) String() string {
 	return out
 }
 
-func newDeeds(r *rand.Rand, w workshop) []deed {
+func newSteps(r *rand.Rand, w workshop) []deed {
 	out, version := []deed{{what: "create", size: 1}}, w
 	for i := range 6 + r.IntN(10) {
 		d := deed{
