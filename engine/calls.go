@@ -33,7 +33,7 @@ func (l listener) VersionsWentBack() {
 // sourceOwner implements [source.Owner].
 type sourceOwner struct{ engine *Engine }
 
-// Sources returns all feeds.
+// Sources returns all sources.
 func (o sourceOwner) Sources() (out []*source.Source) {
 	for r := range o.engine.resources.All {
 		out = append(append(out, r.Sources()...), r.family.Retired.Sources()...)

@@ -55,7 +55,7 @@ func (s *Session) FinalizeChildren(ctx context.Context, span *transport.Span, al
 	return d.run(ctx)
 }
 
-// run implements [Session.EndChildren].
+// run implements [Session.FinalizeChildren].
 func (d *deletion) run(ctx context.Context) (again time.Duration, open bool, err error) {
 	s, seen := d.session, map[ownership.Place]bool{}
 	var faults []error

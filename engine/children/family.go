@@ -170,7 +170,7 @@ func (f *Family) lives(owner inbox.Key) bool {
 
 // ownerKey returns the key of the object of this resource that o is a child of. That is the controller of o or, if it
 // has none, the owner that its label and annotation name together. The named owner may have another uid, if it is a new
-// object of the same name. An owner reference from near the owner counts by itself; see [ownership.Place.Near]. For any
+// object of the same name. An owner reference from near the owner counts by itself; see [ownership.Place.IsTrusted]. For any
 // other tie, the owner's inventory must list o: anybody can write these marks, and could wake owners with them.
 func (f *Family) ownerKey(kind *source.Source, o *cached.Object) *inbox.Key {
 	if o == nil {

@@ -75,9 +75,9 @@ func (c *Clock) Ran(h progress.Handler) bool {
 	return i >= 0 && c.Ticks[i].Ran
 }
 
-// ScheduleNext sets the timers for the next reconcile, after the handlers have run. Look is the object after their changes. It
+// ScheduleNext sets the timers for the next reconcile, after the handlers have run. Snapshot is the object after their changes. It
 // returns the time of the earliest, zero for none.
-func (c *Clock) ScheduleNext(attempts Attempts, look *progress.Snapshot, now time.Time) (due time.Time) {
+func (c *Clock) ScheduleNext(attempts Attempts, snapshot *progress.Snapshot, now time.Time) (due time.Time) {
 	if c == nil {
 		return due
 	}
@@ -93,7 +93,7 @@ func (c *Clock) ScheduleNext(attempts Attempts, look *progress.Snapshot, now tim
 			k = k.Skip(h.Timing, now)
 		}
 		if j := attempts.Of(h); j != nil && j.Asks() {
-			k = k.Own(look.Digest(h.View))
+			k = k.Own(snapshot.Digest(h.View))
 		}
 		if at := k.Due(); !at.IsZero() && (due.IsZero() || at.Before(due)) {
 			due = at

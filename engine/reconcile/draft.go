@@ -18,7 +18,7 @@ type Draft struct {
 	// Patch has these changes, with transformations replaced by their results.
 	Patch   *dsl.Patch
 	Current *unstructured.Unstructured
-	// Look reads the current object.
+	// Look has the current object.
 	Look *progress.Snapshot
 }
 

@@ -76,7 +76,7 @@ func EncodeScope(s dsl.Scope) string {
 	return text
 }
 
-// DecodeScope parses the form that [Text] returns.
+// DecodeScope parses the form that [EncodeScope] returns.
 func DecodeScope(text string) (s dsl.Scope) {
 	patterns, selector, _ := strings.Cut(text, semicolon)
 	if s.NamespaceSelector = selector; patterns != "" {

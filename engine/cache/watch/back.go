@@ -49,7 +49,7 @@ func (e *RollbackError) Error() string {
 // Unwrap returns an error of [dsl.Waiting].
 func (e *RollbackError) Unwrap() error { return dsl.Waiting(e.Error(), waitMost) }
 
-// IsRollback reports whether an error is a [BackError].
+// IsRollback reports whether an error is a [RollbackError].
 func IsRollback(err error) bool {
 	_, is := errors.AsType[*RollbackError](err)
 	return is

@@ -17,7 +17,7 @@ import (
 
 // Compare wraps a client of a resource, in a namespace unless that is empty. It compares the server's answers with the
 // caches as they were before the request. An older version means that the API server's versions have gone back. Then all
-// sources list again, and a read fails with a [BackError]: a result from two states of the server fits neither. A write
+// sources list again, and a read fails with a [RollbackError]: a result from two states of the server fits neither. A write
 // was done, so its answer is returned as it is.
 func (s *Set) Compare(gvr schema.GroupVersionResource, namespace string, c dynamic.ResourceInterface) dynamic.ResourceInterface {
 	return comparing{c, s, gvr, namespace}

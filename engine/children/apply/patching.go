@@ -27,7 +27,7 @@ type Patching struct {
 	Target  ownership.Target
 	// Prefix begins the key of the annotation with the replaced values. It is not needed to release the fields.
 	Prefix string
-	// Kept are the fields whose values stay if the patch drops them; see [KeptOf].
+	// Kept are the fields whose values stay if the patch drops them; see [KeptFields].
 	Kept []dsl.Path
 }
 

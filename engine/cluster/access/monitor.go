@@ -40,7 +40,7 @@ const (
 	refusedMost = 100
 )
 
-// Asker checks some rights itself, as a feed does.
+// Asker checks some rights itself, as a source does.
 type Asker interface {
 	// Asks reports whether the asker checks a right.
 	Asks(rbac.Rule) bool

@@ -179,7 +179,7 @@ func (m *Monitor) Missing() (out []ops.MissingRight) {
 	for other := range m.settings.Askers {
 		for _, lack := range other.Missing() {
 			right := ops.MissingRight{Resource: lack.Resource, Verb: lack.Verb}
-			counts[right] = max(counts[right], lack.Namespaces) // feeds of the same resource lack the same
+			counts[right] = max(counts[right], lack.Namespaces) // sources of the same resource lack the same
 		}
 	}
 	for right, n := range counts {

@@ -20,7 +20,7 @@ type Form struct {
 	Kind string
 	// Profile defaults to dsl.CacheCompact.
 	Profile dsl.CacheProfile
-	// Keep limits the compact profile to apiVersion, kind, metadata and these paths; [Keep] formats it. Empty means
+	// Keep limits the compact profile to apiVersion, kind, metadata and these paths; [FormatPaths] formats it. Empty means
 	// the whole object. Other profiles ignore it.
 	Keep string
 	// Notes limits the held annotations in the compact profile, for objects with few annotations; see [FormOf].

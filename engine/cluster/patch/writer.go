@@ -54,7 +54,7 @@ type Marks struct {
 	Earlier   []string
 	// Add and Remove add or remove the finalizer; at most one is set.
 	Add, Remove bool
-	// Conditions are conditions of the engine to set; Mended are the types of conditions to remove.
+	// Conditions are conditions of the engine to set; RemoveConditions are the types of conditions to remove.
 	Conditions       []metav1.Condition
 	RemoveConditions []string
 	// Ready are the condition [dsl.Ready] and those beside it, if the engine sets them. One without a status is removed.

@@ -194,7 +194,7 @@ func (w *Outages) back(part string, s *absence) {
 }
 
 // Transport records the results of requests that are sent with next. It marks the errors of requests without a response for
-// [Unanswered].
+// [IsUnanswered].
 func (w *Outages) Transport(next http.RoundTripper) http.RoundTripper {
 	return &deadlineTransport{next, w}
 }

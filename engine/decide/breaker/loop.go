@@ -3,7 +3,7 @@
 
 // Package breaker stops objects whose reconciles write again and again without coming to rest: two handlers undo each
 // other, the operator and another controller do, or objects trigger each other in a ring. A [Breaker] counts the
-// reconciles of one object. A [Trail] records which reconcile woke which. A [Row] holds back a handler that repeatedly asks
+// reconciles of one object. A [Trail] records which reconcile woke which. A [Streak] holds back a handler that repeatedly asks
 // to run at once. It is pure.
 package breaker
 

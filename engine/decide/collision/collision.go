@@ -64,7 +64,7 @@ type HandlerState struct {
 	Handler string
 	// Step is how many of its steps and sub-handlers are done, and skipped.
 	Step int
-	// Ran: it has run in this reconcile. Through: it has succeeded. Waits: it waits for other objects.
+	// Ran: it has run in this reconcile. Succeeded: it has succeeded. Waiting: it waits for other objects.
 	Ran, Succeeded, Waiting bool
 }
 
@@ -75,7 +75,7 @@ type Attempt struct {
 	Try string
 	// Why is the purpose, for an attempt that is not a handler's.
 	Why string
-	// Number is the position of the attempt in the reconcile, from 1; 0 for removals that no handler asks for. Turns
+	// Number is the position of the attempt in the reconcile, from 1; 0 for removals that no handler asks for. Others
 	// are the states of the other handlers.
 	Number int
 	Others []HandlerState
@@ -308,8 +308,8 @@ func keepsIf(yes bool) answer {
 	return nothing
 }
 
-func stateOf(turns []HandlerState, h *dsl.Handler) (t HandlerState, found bool) {
-	for _, t := range turns {
+func stateOf(states []HandlerState, h *dsl.Handler) (t HandlerState, found bool) {
+	for _, t := range states {
 		if t.Handler == h.ID {
 			return t, true
 		}

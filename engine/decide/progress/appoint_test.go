@@ -73,9 +73,9 @@ func TestWorkForATimeEndsWhenThatMovesOn(t *testing.T) {
 // TestTheTimeForWhichAHandlerRanIsStored holds that the next process knows it, and that nothing is stored before.
 func TestTheTimeForWhichAHandlerRanIsStored(t *testing.T) {
 	h := Handler{Handler: &dsl.Handler{ID: "expire", Causes: []dsl.Cause{dsl.Timer}, Timing: &dsl.Timing{At: func(*dsl.Subject) (time.Time, error) { return noon, nil }}}}
-	look := NewSnapshot(map[string]any{"spec": map[string]any{"size": int64(1)}})
+	snapshot := NewSnapshot(map[string]any{"spec": map[string]any{"size": int64(1)}})
 	b := Progress{UID: "one"}
-	if text, _, err := b.Encode([]Handler{h}, look, maxSize); err != nil || text != "" || b.Mark([]Handler{h}) != "" {
+	if text, _, err := b.Encode([]Handler{h}, snapshot, maxSize); err != nil || text != "" || b.Mark([]Handler{h}) != "" {
 		t.Errorf("before it has run, %q is stored (%v)", text, err)
 	}
 	at := noon.Add(time.Nanosecond)
@@ -83,7 +83,7 @@ func TestTheTimeForWhichAHandlerRanIsStored(t *testing.T) {
 	if ran.Mark([]Handler{h}) == "" || ran.Outcomes([]Handler{h}) == "" {
 		t.Error("its run is no outcome")
 	}
-	text, _, err := ran.Encode([]Handler{h}, look, maxSize)
+	text, _, err := ran.Encode([]Handler{h}, snapshot, maxSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestTheTimeForWhichAHandlerRanIsStored(t *testing.T) {
 	}
 	loaded, err := Load(text, "one")
 	if err == nil {
-		loaded, err = loaded.Adapt([]Handler{h}, Moment{Look: look})
+		loaded, err = loaded.Adapt([]Handler{h}, Moment{Look: snapshot})
 	}
 	if e, _ := loaded.Entry("expire"); err != nil || !e.At.Equal(at) {
 		t.Errorf("the next process knows %v (%v)", e, err)

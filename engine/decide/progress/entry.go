@@ -265,10 +265,10 @@ func (e Entry) FilteredOut() Entry {
 	return e
 }
 
-// NotMet returns the entry of a handler whose when does not hold for the object of the look. The last handled state is
+// NotMet returns the entry of a handler whose when does not hold for the object of the snapshot. The last handled state is
 // kept, so that the handler catches up when its when holds.
-func (e Entry) NotMet(h Handler, look *Snapshot) Entry {
-	now := look.Digest(h.View)
+func (e Entry) NotMet(h Handler, snapshot *Snapshot) Entry {
+	now := snapshot.Digest(h.View)
 	switch {
 	case e.Handled == "" || e.Unmet == now:
 		return e // it has yet to run for the first time, or this is known
@@ -278,7 +278,7 @@ func (e Entry) NotMet(h Handler, look *Snapshot) Entry {
 	}
 	e.Unmet, e.OldUnmet = now, nil
 	if h.Old {
-		e.OldUnmet = look.Kept(h.View)
+		e.OldUnmet = snapshot.Kept(h.View)
 	}
 	return e
 }
@@ -324,16 +324,16 @@ func (e Entry) RetryNow() (_ Entry, some bool) {
 }
 
 // ToCreate reports whether the handler is due for create, or will be once its filters match.
-func (e Entry) ToCreate(h Handler, look *Snapshot) bool {
-	return e.Handled == "" && h.On(dsl.Create) && (!e.NewHandler || e.NewObject) && look.Exists(h.View)
+func (e Entry) ToCreate(h Handler, snapshot *Snapshot) bool {
+	return e.Handled == "" && h.On(dsl.Create) && (!e.NewHandler || e.NewObject) && snapshot.Exists(h.View)
 }
 
 // Introduce returns the entry of a handler that is new to an object. The object is known if other handlers have handled
 // it. For a new object, the handler runs for create if some of its view exists by now, because it may have been
 // written since. Otherwise it waits for that while others are still making the object.
-func (e Entry) Introduce(h Handler, look *Snapshot, known, making bool) Entry {
+func (e Entry) Introduce(h Handler, snapshot *Snapshot, known, making bool) Entry {
 	switch {
-	case e.NewObject && look.Exists(h.View):
+	case e.NewObject && snapshot.Exists(h.View):
 		e.NewHandler, e.NewObject = false, false
 		return e
 	case e.NewObject && making:
@@ -342,21 +342,21 @@ func (e Entry) Introduce(h Handler, look *Snapshot, known, making bool) Entry {
 	e.AsFound = true
 	// A handler of updates must know in the next process where it began. A handler of creates starts again there,
 	// with the same outcome, unless the text says that it is due for create.
-	return e.Start(h, look, known && !e.NewObject && !h.On(dsl.Update))
+	return e.Start(h, snapshot, known && !e.NewObject && !h.On(dsl.Update))
 }
 
 // Start returns the entry of a handler that takes the object's current state as given.
-func (e Entry) Start(h Handler, look *Snapshot, implied bool) Entry {
-	e.ViewName, e.Handled, e.Implied, e.NewHandler, e.OldDropped, e.Old = h.View.Name(), look.Digest(h.View), implied, false, false, nil
+func (e Entry) Start(h Handler, snapshot *Snapshot, implied bool) Entry {
+	e.ViewName, e.Handled, e.Implied, e.NewHandler, e.OldDropped, e.Old = h.View.Name(), snapshot.Digest(h.View), implied, false, false, nil
 	e.NewObject, e.Unmet, e.OldUnmet = false, "", nil
 	if h.Old {
-		e.Old = look.Kept(h.View) // a later handler may change the object before the progress is stored
+		e.Old = snapshot.Kept(h.View) // a later handler may change the object before the progress is stored
 	}
 	return e
 }
 
 // Corrected returns the entry of a handler whose changes the server dropped or rewrote. Wanted is the digest of its
-// view as intended, found is a look at the result.
+// view as intended, found is a snapshot of the result.
 func (e Entry) Corrected(wanted string, found *Snapshot, h Handler) Entry {
 	if e.Try.View == wanted {
 		e.Try.View = found.Digest(h.View)

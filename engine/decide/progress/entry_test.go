@@ -130,13 +130,13 @@ func TestTries(t *testing.T) {
 // others changed is.
 func TestCorrected(t *testing.T) {
 	r := reading(both, dsl.Field("spec.size"))
-	look := func(size int64) *Snapshot { return NewSnapshot(map[string]any{"spec": map[string]any{"size": size}}) }
-	own := Entry{Handled: look(7).Digest(r.View)}.Corrected(look(7).Digest(r.View), look(8), r)
-	if own.Handled != look(8).Digest(r.View) {
+	snapshot := func(size int64) *Snapshot { return NewSnapshot(map[string]any{"spec": map[string]any{"size": size}}) }
+	own := Entry{Handled: snapshot(7).Digest(r.View)}.Corrected(snapshot(7).Digest(r.View), snapshot(8), r)
+	if own.Handled != snapshot(8).Digest(r.View) {
 		t.Error("the server's answer is not entered")
 	}
-	other := Entry{Handled: look(5).Digest(r.View)}
-	if got := other.Corrected(look(7).Digest(r.View), look(8), r); got.Handled != other.Handled {
+	other := Entry{Handled: snapshot(5).Digest(r.View)}
+	if got := other.Corrected(snapshot(7).Digest(r.View), snapshot(8), r); got.Handled != other.Handled {
 		t.Error("what the handler has not seen is entered as seen")
 	}
 }

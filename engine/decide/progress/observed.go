@@ -10,15 +10,15 @@ import (
 )
 
 // TakenOver returns the state annotation for an object that an earlier version of the operator has marked as handled in
-// status.observedGeneration; see [patch.HasMarker]. Look is at the object. A text that is newer than the number is kept.
-func TakenOver(rules *Rules, o *unstructured.Unstructured, look *Snapshot) (text string, err error) {
+// status.observedGeneration; see [patch.HasMarker]. Snapshot is of the object. A text that is newer than the number is kept.
+func TakenOver(rules *Rules, o *unstructured.Unstructured, snapshot *Snapshot) (text string, err error) {
 	text = o.GetAnnotations()[rules.Annotation]
 	observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	if observed == 0 || newer(text, o, observed) {
 		return text, nil
 	}
-	b := handledAt(observed, rules.Handlers, o, look)
-	text, _, err = b.Encode(rules.Handlers, look, Room(o.GetAnnotations(), rules.Annotation))
+	b := handledAt(observed, rules.Handlers, o, snapshot)
+	text, _, err = b.Encode(rules.Handlers, snapshot, Room(o.GetAnnotations(), rules.Annotation))
 	return text, err
 }
 
@@ -38,12 +38,12 @@ func newer(text string, o *unstructured.Unstructured, observed int64) bool {
 
 // handledAt returns the progress of an object that was handled at a generation. If that is not its present one, each
 // handler with stored progress runs once more.
-func handledAt(observed int64, handlers []Handler, o *unstructured.Unstructured, look *Snapshot) Progress {
+func handledAt(observed int64, handlers []Handler, o *unstructured.Unstructured, snapshot *Snapshot) Progress {
 	b := Progress{UID: o.GetUID(), Generation: o.GetGeneration(), Known: true}
 	for _, h := range handlers {
 		e := Entry{}
 		if h.Stores() {
-			e = Entry{ViewName: h.View.Name(), Handled: look.Digest(h.View)}
+			e = Entry{ViewName: h.View.Name(), Handled: snapshot.Digest(h.View)}
 		}
 		if h.Stores() && observed != o.GetGeneration() {
 			e.Handled = rerun

@@ -61,7 +61,7 @@ const (
 )
 
 // open decodes essences for an object. The error says that they are invalid, or too large for the object.
-func (s *sealed) open(look *Snapshot) (*essences, error) {
+func (s *sealed) open(snapshot *Snapshot) (*essences, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func (s *sealed) open(look *Snapshot) (*essences, error) {
 			return nil, err
 		}
 	}
-	if weight := Weight(t.Old) + Weight(t.Olds); weight > leastWeight && weight > min(mostWeight, timesLive*look.weight()) {
+	if weight := Weight(t.Old) + Weight(t.Olds); weight > leastWeight && weight > min(mostWeight, timesLive*snapshot.weight()) {
 		return nil, fmt.Errorf("%w: it would take %d MiB", ErrLarge, weight>>20)
 	}
 	x := &essences{Fields: s.Fields, Without: s.Without}
@@ -90,12 +90,12 @@ func (s *sealed) open(look *Snapshot) (*essences, error) {
 }
 
 // openOnce is open for progress that is being adapted to handlers. Essences that cannot be read count as missing.
-func (s *sealed) openOnce(look *Snapshot) *essences {
+func (s *sealed) openOnce(snapshot *Snapshot) *essences {
 	if s == nil {
 		return nil
 	}
 	if !s.asked {
-		s.opened, s.err = s.open(look)
+		s.opened, s.err = s.open(snapshot)
 		s.asked = true
 	}
 	return s.opened
@@ -183,16 +183,16 @@ type kept struct {
 }
 
 // gather collects the states to keep for handlers.
-func (b Progress) gather(handlers []Handler, look *Snapshot) (x essences) {
+func (b Progress) gather(handlers []Handler, snapshot *Snapshot) (x essences) {
 	var all []kept
 	for _, h := range handlers {
 		e, _ := b.of(h)
 		if !h.Old {
 			continue
 		}
-		all = append(all, b.keep(h, h.ID, e.Handled, e.Old, look))
+		all = append(all, b.keep(h, h.ID, e.Handled, e.Old, snapshot))
 		if e.Unmet != "" {
-			all = append(all, b.keep(h, h.ID+unmet, e.Unmet, e.OldUnmet, look))
+			all = append(all, b.keep(h, h.ID+unmet, e.Unmet, e.OldUnmet, snapshot))
 		}
 	}
 	for _, one := range all {
@@ -213,14 +213,14 @@ func (b Progress) gather(handlers []Handler, look *Snapshot) (x essences) {
 }
 
 // keep returns the state to keep for a digest. An unreadable state is dropped; the handler's last run reported it.
-func (b Progress) keep(h Handler, id, digest string, inEntry map[string]any, look *Snapshot) kept {
-	if digest == look.Digest(h.View) {
-		return kept{id, h.View, look.Kept(h.View)}
+func (b Progress) keep(h Handler, id, digest string, inEntry map[string]any, snapshot *Snapshot) kept {
+	if digest == snapshot.Digest(h.View) {
+		return kept{id, h.View, snapshot.Kept(h.View)}
 	}
 	if e, _ := b.of(h); e.OldDropped {
 		return kept{id: id, view: h.View}
 	}
-	tree, _ := b.state(h, id, digest, inEntry, look)
+	tree, _ := b.state(h, id, digest, inEntry, snapshot)
 	return kept{id, h.View, tree}
 }
 
@@ -250,23 +250,23 @@ func (x essences) serves(v View, tree map[string]any) bool {
 
 // Old returns the state with which a handler compares the object: the state that it handled last. If the object has that
 // state again, it is the state in which its when last did not hold. It returns nil if the state is not kept, and an error
-// if the kept state cannot be read, or is too large for the look's object.
-func (b Progress) Old(h Handler, look *Snapshot) (map[string]any, error) {
+// if the kept state cannot be read, or is too large for the object of the snapshot.
+func (b Progress) Old(h Handler, snapshot *Snapshot) (map[string]any, error) {
 	e, _ := b.of(h)
 	if !h.Old || e.OldDropped {
 		return nil, nil
 	}
-	old, err := b.state(h, h.ID, e.Handled, e.Old, look)
-	now := look.Digest(h.View)
+	old, err := b.state(h, h.ID, e.Handled, e.Old, snapshot)
+	now := snapshot.Digest(h.View)
 	if e.Unmet != "" && (e.Handled == now || old != nil && NewSnapshot(old).Digest(h.View) == now) {
-		return b.state(h, h.ID+unmet, e.Unmet, e.OldUnmet, look)
+		return b.state(h, h.ID+unmet, e.Unmet, e.OldUnmet, snapshot)
 	}
 	return old, err
 }
 
 // state returns a state that is kept for a handler: from the entry, or from the text under an id. Digest is the digest of
 // the handler's view of it.
-func (b Progress) state(h Handler, id, digest string, inEntry map[string]any, look *Snapshot) (map[string]any, error) {
+func (b Progress) state(h Handler, id, digest string, inEntry map[string]any, snapshot *Snapshot) (map[string]any, error) {
 	nothing := map[string]any{}
 	switch {
 	case inEntry != nil || digest == "":
@@ -282,7 +282,7 @@ func (b Progress) state(h Handler, id, digest string, inEntry map[string]any, lo
 	}
 	stored = stored.renamed([]Handler{h}) // the text may have an earlier id
 	was, _ := stored.Entry(h.ID)
-	kept, err := stored.kept.open(look)
+	kept, err := stored.kept.open(snapshot)
 	if err != nil {
 		return nil, fmt.Errorf("decoding what handlers have handled: %w", err)
 	}

@@ -54,11 +54,11 @@ func moves(known, now string) bool {
 }
 
 // Open opens an object's progress: from this process's memory, or from the object if the process sees it for the first
-// time. Look is at the object.
+// time. Snapshot is of the object.
 //
 // Memory takes precedence over the object's text, whoever wrote it, because it has more. The exception is a text
 // that was sent and whose response was lost.
-func Open(rules *Rules, m *Memory, s Subject, look *Snapshot, log Logger) *Session {
+func Open(rules *Rules, m *Memory, s Subject, snapshot *Snapshot, log Logger) *Session {
 	l := &Session{rules: rules, memory: m, subject: s, log: log, text: s.Object.GetAnnotations()[rules.Annotation]}
 	if m.rest == nil {
 		m.rest = &rest{}
@@ -74,7 +74,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *Snapshot, log Logger) *Sessi
 	if m.known {
 		l.book, l.saved = m.book, m.saved
 	} else {
-		l.book = l.load(look)
+		l.book = l.load(snapshot)
 		l.saved = l.book.saved(rules.Handlers)
 	}
 	l.isNew = s.Fresh
@@ -85,12 +85,12 @@ func Open(rules *Rules, m *Memory, s Subject, look *Snapshot, log Logger) *Sessi
 }
 
 // load reads the progress from the object's text.
-func (l *Session) load(look *Snapshot) Progress {
+func (l *Session) load(snapshot *Snapshot) Progress {
 	b, err := Load(l.text, l.subject.Object.GetUID())
 	if err != nil {
 		l.log.Log().Error(err, "state annotation is not readable; the object is handled as a new one")
 	}
-	b, err = b.Adapt(l.rules.Handlers, Moment{Look: look, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial})
+	b, err = b.Adapt(l.rules.Handlers, Moment{Look: snapshot, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial})
 	if err != nil {
 		l.lost(err)
 	}

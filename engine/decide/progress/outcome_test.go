@@ -69,9 +69,9 @@ func TestALookHearsOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := before.WithOutcomes(test.now)
 			same := after.With(map[string]any{"spec": object["spec"], "status": "x"}, map[string]any{"status": "x"})
-			for _, look := range []*Snapshot{after, same, after.At(object)} {
+			for _, snapshot := range []*Snapshot{after, same, after.At(object)} {
 				var changed []bool
-				for i, digest := range digests(look) {
+				for i, digest := range digests(snapshot) {
 					changed = append(changed, digest != first[i])
 				}
 				if diff := cmp.Diff(test.changed, changed); diff != "" {

@@ -118,10 +118,10 @@ func (l *Session) Put(h Handler, e Entry) {
 	l.book.put(at, h.ID, e)
 }
 
-// Old returns the state that a handler handled last; nil if it is not kept, or cannot be read. Look is at the current
+// Old returns the state that a handler handled last; nil if it is not kept, or cannot be read. Snapshot is of the current
 // object.
-func (l *Session) Old(h Handler, look *Snapshot) map[string]any {
-	old, err := l.book.Old(h, look)
+func (l *Session) Old(h Handler, snapshot *Snapshot) map[string]any {
+	old, err := l.book.Old(h, snapshot)
 	if err != nil {
 		l.lost(err)
 	}
@@ -131,10 +131,10 @@ func (l *Session) Old(h Handler, look *Snapshot) map[string]any {
 // Known reports whether the object was handled before, by this process or another one.
 func (l *Session) Known() bool { return l.book.Known }
 
-// Facts returns the facts for evaluating a handler's entry. Look is at the object as the handler sees it.
-func (l *Session) Facts(h Handler, look *Snapshot) Facts {
+// Facts returns the facts for evaluating a handler's entry. Snapshot is of the object as the handler sees it.
+func (l *Session) Facts(h Handler, snapshot *Snapshot) Facts {
 	return Facts{
-		Deletion: l.subject.Deletion, Now: look.Digest(h.View), Present: look.Exists(h.View),
+		Deletion: l.subject.Deletion, Now: snapshot.Digest(h.View), Present: snapshot.Exists(h.View),
 		First: l.subject.First, New: l.isNew,
 	}
 }
@@ -188,14 +188,14 @@ func (l *Session) IsIdle(written *unstructured.Unstructured) bool {
 
 // IsHandlerIdle reports whether a handler has nothing to do for an object, and its entry stays the same. Chosen: its
 // filters on labels and annotations hold. Otherwise it may be due, and runs when they hold.
-func (l *Session) IsHandlerIdle(h Handler, look *Snapshot, chosen bool) bool {
+func (l *Session) IsHandlerIdle(h Handler, snapshot *Snapshot, chosen bool) bool {
 	e := l.Entry(h)
 	open := e.FailedFor != "" || e.Deletion != "" || e.NewHandler
 	if !chosen && h.Level() && (e.Handled == rerun || e.Handled == "") {
-		return !open && !e.Try.IsUnfinished() && (e.Try == Record{} || e.Try.View == look.Digest(h.View))
+		return !open && !e.Try.IsUnfinished() && (e.Try == Record{} || e.Try.View == snapshot.Digest(h.View))
 	}
 	begun := open || e.Try != Record{} || e.NewObject
-	return chosen && !begun && e.Due(h.Handler, Facts{Now: look.Digest(h.View), Present: look.Exists(h.View)}) == ""
+	return chosen && !begun && e.Due(h.Handler, Facts{Now: snapshot.Digest(h.View), Present: snapshot.Exists(h.View)}) == ""
 }
 
 // Keep remembers the progress after the reconcile has written the marks.

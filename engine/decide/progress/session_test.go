@@ -45,10 +45,10 @@ func (s *shelf) reader() Handler { return s.rules.Handlers[0] }
 // text sets the object's state annotation.
 func (s *shelf) text(text string) { s.object.SetAnnotations(map[string]string{annotation: text}) }
 
-func (s *shelf) look() *Snapshot { return NewSnapshot(s.object.Object) }
+func (s *shelf) snapshot() *Snapshot { return NewSnapshot(s.object.Object) }
 
 func (s *shelf) open() *Session {
-	return Open(&s.rules, &s.memory, Subject{Object: s.object, Deletion: Deletion(s.object, false), Now: time.Now()}, s.look(), discard{})
+	return Open(&s.rules, &s.memory, Subject{Object: s.object, Deletion: Deletion(s.object, false), Now: time.Now()}, s.snapshot(), discard{})
 }
 
 // discard is a log that drops its lines.
@@ -58,19 +58,19 @@ func (discard) Log() logr.Logger { return logr.Discard() }
 
 // due is what the handler is to run for.
 func (s *shelf) due(l *Session) dsl.Cause {
-	return l.Entry(s.reader()).Due(s.reader().Handler, l.Facts(s.reader(), s.look()))
+	return l.Entry(s.reader()).Due(s.reader().Handler, l.Facts(s.reader(), s.snapshot()))
 }
 
 // run has the handler run for a cause, with an error or without.
 func (s *shelf) run(l *Session, err error) {
 	e := l.Entry(s.reader())
-	e = e.Begin(s.due(l), l.Facts(s.reader(), s.look()))
+	e = e.Begin(s.due(l), l.Facts(s.reader(), s.snapshot()))
 	if err != nil {
 		e.Try = e.Try.Fail(s.reader().Handler, err, time.Now())
 	} else {
 		e.Try = e.Try.Succeed()
 	}
-	l.Put(s.reader(), e.End(s.reader().View, s.look().Digest(s.reader().View), nil))
+	l.Put(s.reader(), e.End(s.reader().View, s.snapshot().Digest(s.reader().View), nil))
 }
 
 // pass is a reconcile in which the handler succeeds, and whose write does.
@@ -79,7 +79,7 @@ func (s *shelf) pass() {
 	l := s.open()
 	s.run(l, nil)
 	var marks patch.Marks
-	l.Save(Draft{Snapshot: s.look(), Wanted: dsl.NewPatch()}, &marks)
+	l.Save(Draft{Snapshot: s.snapshot(), Wanted: dsl.NewPatch()}, &marks)
 	if marks.Annotation != annotation || marks.State == "" {
 		s.t.Fatalf("what was handled is not stored: %+v", marks)
 	}
@@ -136,7 +136,7 @@ func TestALostAnswer(t *testing.T) {
 			l := s.open()
 			s.run(l, nil)
 			var marks patch.Marks
-			l.Save(Draft{Snapshot: s.look(), Wanted: dsl.NewPatch()}, &marks)
+			l.Save(Draft{Snapshot: s.snapshot(), Wanted: dsl.NewPatch()}, &marks)
 			l.Sending(marks)
 			l.Put(s.reader(), Entry{}) // the reconcile breaks off, and what was wanted is void
 			l.Abandon()
@@ -172,7 +172,7 @@ func TestWhatIsKeptInMemoryAlone(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newShelf(t)
 				l := s.open()
-				d := Draft{Snapshot: s.look(), Wanted: tt.wanted, Finalizer: tt.finalizer, Retries: tt.retry > 0, Again: time.Now().Add(tt.retry)}
+				d := Draft{Snapshot: s.snapshot(), Wanted: tt.wanted, Finalizer: tt.finalizer, Retries: tt.retry > 0, Again: time.Now().Add(tt.retry)}
 				if tt.retry > 0 {
 					s.run(l, dsl.Temporary(errors.New("no route"), tt.retry))
 				} else {
@@ -200,7 +200,7 @@ func TestASuccessBesideARetry(t *testing.T) {
 				s.run(l, nil)
 			}
 			var marks patch.Marks
-			wait := l.Save(Draft{Snapshot: s.look(), Wanted: dsl.NewPatch(), Retries: true, Again: time.Now().Add(time.Second)}, &marks)
+			wait := l.Save(Draft{Snapshot: s.snapshot(), Wanted: dsl.NewPatch(), Retries: true, Again: time.Now().Add(time.Second)}, &marks)
 			if stored = time.Since(begun); marks.Annotation != "" {
 				break
 			}

@@ -65,8 +65,8 @@ func (e Entry) lasting(h Handler) (kept Entry, keeps bool) {
 // Encode returns the text of the progress for an object whose annotations leave so many bytes of room. If the text is
 // too large, it first leaves out former ids of handlers. Then it leaves out the old states, and degraded is true: the
 // object is handled all the same. The error is errRoom if nothing fits. Progress without information worth storing has
-// no text. Look is at the current object, which is the kept state of handlers that have handled it.
-func (b Progress) Encode(handlers []Handler, look *Snapshot, room int) (text string, degraded bool, err error) {
+// no text. Snapshot is of the current object, which is the kept state of handlers that have handled it.
+func (b Progress) Encode(handlers []Handler, snapshot *Snapshot, room int) (text string, degraded bool, err error) {
 	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Handlers: map[string]Entry{}}
 	some := false
 	for _, h := range handlers {
@@ -79,7 +79,7 @@ func (b Progress) Encode(handlers []Handler, look *Snapshot, room int) (text str
 	if !some {
 		return "", false, nil
 	}
-	out.essences = b.gather(handlers, look)
+	out.essences = b.gather(handlers, snapshot)
 	bare := out
 	bare.essences = essences{}
 	for i, form := range []stored{out.former(handlers), out, bare.former(handlers), bare} {

@@ -33,9 +33,9 @@ func (r Handler) named(id string) Handler {
 
 // handled is progress in which the reader has handled an object.
 func (b Progress) handled(h Handler, o map[string]any) Progress {
-	look := NewSnapshot(o)
+	snapshot := NewSnapshot(o)
 	e := Entry{Try: Record{Cause: dsl.Update, Done: true}}
-	return b.With(h.ID, e.End(h.View, look.Digest(h.View), look.Kept(h.View)))
+	return b.With(h.ID, e.End(h.View, snapshot.Digest(h.View), snapshot.Kept(h.View)))
 }
 
 // oldOf is what a handler of a small object gets to see of what was; nil where it cannot be read.
@@ -201,14 +201,14 @@ func TestHandlersThatTheBookDoesNotKnow(t *testing.T) {
 func TestTriesAreReadBack(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	h := reading(both).named("h")
-	look := NewSnapshot(object(1, "red"))
+	snapshot := NewSnapshot(object(1, "red"))
 	for name, try := range map[string]Record{
 		"a retry":                       {Cause: dsl.Update, View: "v", Attempts: 2, Due: at, Message: "m", Step: 1},
 		"that it waits with a new view": {Cause: dsl.Update, View: "v", Waiting: true, Message: "m"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := Entry{ViewName: "", Handled: look.Digest(h.View), Try: try}
-			got := reload(t, Progress{UID: uid}.With("h", want), []Handler{h}, object(1, "red"), []Handler{h}, Moment{Look: look})
+			want := Entry{ViewName: "", Handled: snapshot.Digest(h.View), Try: try}
+			got := reload(t, Progress{UID: uid}.With("h", want), []Handler{h}, object(1, "red"), []Handler{h}, Moment{Look: snapshot})
 			e, _ := got.Entry("h")
 			if diff := cmp.Diff(want, e, cmp.AllowUnexported(Entry{})); diff != "" {
 				t.Errorf("the entry (-want +got):\n%s", diff)

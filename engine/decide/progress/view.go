@@ -110,12 +110,12 @@ type digest struct {
 	status, outcomes bool
 }
 
-// NewSnapshot returns a look at an object.
+// NewSnapshot returns a snapshot of an object.
 func NewSnapshot(object map[string]any) *Snapshot {
 	return &Snapshot{object: object, essence: Essence(object)}
 }
 
-// With returns a look at the object after a merge patch. It reuses the digests that the patch does not affect.
+// With returns a snapshot of the object after a merge patch. It reuses the digests that the patch does not affect.
 func (l *Snapshot) With(object, patch map[string]any) *Snapshot {
 	if _, status := patch["status"]; !status || len(patch) > 1 {
 		return l.At(object)
@@ -124,14 +124,14 @@ func (l *Snapshot) With(object, patch map[string]any) *Snapshot {
 	return &Snapshot{object: object, essence: l.essence, outcomes: l.outcomes, digests: slices.DeleteFunc(slices.Clone(l.digests), below)}
 }
 
-// At returns a look at another state of the object, with the same outcomes.
+// At returns a snapshot of another state of the object, with the same outcomes.
 func (l *Snapshot) At(object map[string]any) *Snapshot {
 	out := NewSnapshot(object)
 	out.outcomes = l.outcomes
 	return out
 }
 
-// WithOutcomes returns a look at the same object with other outcomes, which must not change.
+// WithOutcomes returns a snapshot of the same object with other outcomes, which must not change.
 func (l *Snapshot) WithOutcomes(outcomes dsl.Outcomes) *Snapshot {
 	reads := func(d digest) bool { return d.outcomes }
 	return &Snapshot{object: l.object, essence: l.essence, outcomes: outcomes, digests: slices.DeleteFunc(slices.Clone(l.digests), reads)}

@@ -16,7 +16,7 @@ type ResourceStats struct {
 	Resource string
 	// Up: it is synced and its handlers run.
 	Up bool
-	// Sources says of the feeds of its children and related objects, by name, whether they work.
+	// Sources says of the sources of its children and related objects, by name, whether they work.
 	Sources map[string]bool
 	// Objects is how many the cache holds.
 	Objects int

@@ -42,7 +42,7 @@ func (n *nursery) rest() {
 		n.fault("at rest there were writes %v", writes)
 	}
 	for i := range n.names {
-		o := n.object(deed{object: i})
+		o := n.object(operation{object: i})
 		if o == nil && n.names[i] != "" && n.Get(scene.Foos, "default", n.names[i]) != nil {
 			n.fault("%s is deleted, and still there", n.names[i])
 		}
@@ -176,19 +176,19 @@ func TestModelOfChildren(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 11))
 			w := newWorkshop(r)
-			deeds := newSteps(r, w)
-			faults := raise(t, w, deeds)
+			operations := newOperations(r, w)
+			faults := raise(t, w, operations)
 			if len(faults) == 0 {
 				return
 			}
-			for i := range slices.Backward(deeds) {
-				if less := slices.Delete(slices.Clone(deeds), i, i+1); len(raise(t, w, less)) > 0 {
-					deeds = less
+			for i := range slices.Backward(operations) {
+				if less := slices.Delete(slices.Clone(operations), i, i+1); len(raise(t, w, less)) > 0 {
+					operations = less
 				}
 			}
-			faults = raise(t, w, deeds)
+			faults = raise(t, w, operations)
 			var story []string
-			for _, d := range deeds {
+			for _, d := range operations {
 				story = append(story, d.String())
 			}
 			t.Errorf("MODEL_SEED=%d MODEL_SEEDS=1: %s\noperator:\n%s\nstory:\n%s", seed, faults[0], w, strings.Join(story, "\n"))

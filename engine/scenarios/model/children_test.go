@@ -162,8 +162,8 @@ func (m maker) make(ctx context.Context, r *dsl.Request) error {
 	return failed
 }
 
-// deed is one thing that happens in a nursery, as data.
-type deed struct {
+// operation is one thing that happens in a nursery, as data.
+type operation struct {
 	what     string
 	object   int
 	toy      string
@@ -172,7 +172,7 @@ type deed struct {
 }
 
 // String writes it on a line.
-func (d deed) String() string {
+func (d operation) String() string {
 	out := fmt.Sprintf("\t%s object %d toy %s size %d", d.what, d.object, d.toy, d.size)
 	if d.workshop != nil {
 		out += "\n" + d.workshop.String()
@@ -180,10 +180,10 @@ func (d deed) String() string {
 	return out
 }
 
-func newSteps(r *rand.Rand, w workshop) []deed {
-	out, version := []deed{{what: "create", size: 1}}, w
+func newOperations(r *rand.Rand, w workshop) []operation {
+	out, version := []operation{{what: "create", size: 1}}, w
 	for i := range 6 + r.IntN(10) {
-		d := deed{
+		d := operation{
 			what: pick(r, "create", "edit", "edit", "edit", "delete", "delete", "flip", "flip and fail", "remove", "change", "lose", "lose and delete", "fail", "blind", "blind and delete",
 				"restart", "kill", "upgrade", "upgrade", "upgrade and delete", "roll back", "wait", "rest", "rest"),
 			object: r.IntN(3), size: int64(r.IntN(3)),
@@ -201,7 +201,7 @@ func newSteps(r *rand.Rand, w workshop) []deed {
 		}
 		out = append(out, d)
 	}
-	return append(out, deed{what: "rest"}, deed{what: "restart"}, deed{what: "rest"})
+	return append(out, operation{what: "rest"}, operation{what: "restart"}, operation{what: "rest"})
 }
 
 // keepsake is what is known of one toy of one object.
@@ -214,7 +214,7 @@ type keepsake struct {
 	touched, unwanted bool
 }
 
-// nursery is one run of deeds, and what the reference knows of it.
+// nursery is one run of operations, and what the reference knows of it.
 type nursery struct {
 	*kit.Cluster
 	process  *kit.Process
@@ -226,15 +226,15 @@ type nursery struct {
 	faults []string
 }
 
-// raise plays deeds, and returns what was wrong.
-func raise(t *testing.T, w workshop, deeds []deed) (faults []string) {
+// raise plays operations, and returns what was wrong.
+func raise(t *testing.T, w workshop, operations []operation) (faults []string) {
 	t.Helper()
 	kit.Run(t, func(_ *testing.T, c *kit.Cluster) {
 		c.Serve(kit.Resource{Name: scene.Foos, Kind: "Foo"})
 		c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: far}}`)
 		n := &nursery{Cluster: c, workshop: w, toys: map[string]*keepsake{}}
 		n.launch()
-		for _, d := range deeds {
+		for _, d := range operations {
 			n.play(d)
 			n.Settle()
 			n.look()
@@ -251,8 +251,8 @@ func (n *nursery) launch() {
 	n.process = n.Start(n.workshop.operator(), func(s *engine.Settings) { s.Log = logr.Discard() })
 }
 
-// play lets one deed happen.
-func (n *nursery) play(d deed) {
+// play lets one operation happen.
+func (n *nursery) play(d operation) {
 	switch d.what {
 	case "create":
 		if n.object(d) == nil {
@@ -275,8 +275,8 @@ func (n *nursery) play(d deed) {
 	}
 }
 
-// object is what a deed is about, nil where it is not there, or is on its way out.
-func (n *nursery) object(d deed) *unstructured.Unstructured {
+// object is what a operation is about, nil where it is not there, or is on its way out.
+func (n *nursery) object(d operation) *unstructured.Unstructured {
 	if n.names[d.object] == "" {
 		return nil
 	}
@@ -288,7 +288,7 @@ func (n *nursery) object(d deed) *unstructured.Unstructured {
 }
 
 // do changes an object, or deletes it.
-func (n *nursery) do(d deed) {
+func (n *nursery) do(d operation) {
 	switch o := n.object(d); {
 	case o == nil:
 	case d.what == "delete":
@@ -299,7 +299,7 @@ func (n *nursery) do(d deed) {
 }
 
 // replace ends the process and begins another one, of another version perhaps.
-func (n *nursery) replace(d deed) {
+func (n *nursery) replace(d operation) {
 	if d.what == "upgrade and delete" {
 		if o := n.object(d); o != nil {
 			n.Update(scene.Foos, "default", o.GetName(), func(o *unstructured.Unstructured) { o.SetFinalizers(append(o.GetFinalizers(), "example.com/hold")) })
@@ -327,21 +327,21 @@ func (n *nursery) replace(d deed) {
 }
 
 // suffer makes a change while something is wrong with the server.
-func (n *nursery) suffer(d deed) {
+func (n *nursery) suffer(d operation) {
 	switch d.what {
 	case "lose", "lose and delete":
 		n.HoldWatches(scene.ConfigMaps)
 		n.LoseNext("patch", scene.ConfigMaps)
-		n.do(deed{what: "edit", object: d.object, size: d.size})
+		n.do(operation{what: "edit", object: d.object, size: d.size})
 		n.Settle()
 		if d.what == "lose and delete" {
-			n.do(deed{what: "delete", object: d.object})
+			n.do(operation{what: "delete", object: d.object})
 		}
 		n.Advance(5 * time.Second)
 		n.ReleaseWatches(scene.ConfigMaps)
 	case "fail":
 		end := []func() int{n.FailWhile("patch", scene.Foos, internal), n.FailWhile("patch", scene.Foos+"/status", internal)}
-		n.do(deed{what: "edit", object: d.object, size: d.size})
+		n.do(operation{what: "edit", object: d.object, size: d.size})
 		n.Advance(time.Second)
 		for _, each := range end {
 			each()
@@ -349,10 +349,10 @@ func (n *nursery) suffer(d deed) {
 	case "blind", "blind and delete":
 		end := n.FailWhile("watch", scene.ConfigMaps, kit.ErrRefused)
 		n.CutWatches(scene.ConfigMaps)
-		n.do(deed{what: "edit", object: d.object, size: d.size})
+		n.do(operation{what: "edit", object: d.object, size: d.size})
 		n.Advance(40 * time.Second)
 		if d.what == "blind and delete" {
-			n.do(deed{what: "delete", object: d.object})
+			n.do(operation{what: "delete", object: d.object})
 			n.Advance(40 * time.Second)
 		}
 		end()
@@ -362,7 +362,7 @@ func (n *nursery) suffer(d deed) {
 var internal = apierrors.NewInternalError(scene.ErrAgain)
 
 // touch is what a person does to a child.
-func (n *nursery) touch(d deed) {
+func (n *nursery) touch(d operation) {
 	o := n.object(d)
 	if o == nil {
 		return

@@ -119,7 +119,7 @@ func (b *Readers[K, R]) Size() int {
 	return b.size
 }
 
-// Read calls read. If it fails, EachMissed visits the reader until Found. Then it calls read once more, because the fault
+// Read calls read. If it fails, EachFailed visits the reader until Recovered is called. Then it calls read once more, because the fault
 // may have ended in between without a visit.
 func (b *Readers[K, R]) Read(who R, read func() error) error {
 	if err := read(); err == nil {

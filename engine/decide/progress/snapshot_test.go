@@ -68,18 +68,18 @@ func TestAKeptAnnotationOfAToolCountsWhereItIsNamed(t *testing.T) {
 			all := reading(updates, dsl.Field("metadata.annotations")).named("all")
 			o := map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: "shop", "note": "x"}}}
 			b := Progress{UID: uid}.handled(one, o).handled(all, o)
-			look := NewSnapshot(map[string]any{})
-			got := reload(t, b, []Handler{one, all}, look.object, []Handler{one, all}, Moment{Look: look})
+			snapshot := NewSnapshot(map[string]any{})
+			got := reload(t, b, []Handler{one, all}, snapshot.object, []Handler{one, all}, Moment{Look: snapshot})
 			for r, want := range map[*Handler]map[string]any{&one: {key: "shop"}, &all: {"note": "x"}} {
 				if diff := cmp.Diff(map[string]any{"metadata": map[string]any{"annotations": want}}, oldOf(got, *r)); diff != "" {
 					t.Errorf("old of %s (-want +got):\n%s", r.ID, diff)
 				}
 			}
-			if text, _, _ := b.Encode([]Handler{one, all}, look, maxSize); strings.Contains(text, "olds") {
+			if text, _, _ := b.Encode([]Handler{one, all}, snapshot, maxSize); strings.Contains(text, "olds") {
 				t.Errorf("the text has more than one state: %s", text)
 			}
 			wider := all.named("one")
-			got = reload(t, b, []Handler{one, all}, look.object, []Handler{wider, all}, Moment{Look: NewSnapshot(o)})
+			got = reload(t, b, []Handler{one, all}, snapshot.object, []Handler{wider, all}, Moment{Look: NewSnapshot(o)})
 			if e, _ := got.Entry("one"); e.Handled != NewSnapshot(o).Digest(wider.View) {
 				t.Error("the handler that comes to look at all annotations is due, though none has changed")
 			}

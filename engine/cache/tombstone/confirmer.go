@@ -32,7 +32,7 @@ const (
 	lookAgainMost = 5 * time.Minute
 )
 
-// Settings configure a finder. The selectors are optional.
+// Settings configure a confirmer. The selectors are optional.
 type Settings struct {
 	// LabelSelector and FieldSelector are the operator's.
 	LabelSelector, FieldSelector string
@@ -67,7 +67,7 @@ type Confirmer struct {
 	unclear map[types.UID]string
 }
 
-// New returns a finder.
+// New returns a confirmer.
 func New(s Settings) *Confirmer { return &Confirmer{settings: s, unclear: map[types.UID]string{}} }
 
 // Confirmation is the state of the confirmation for one object. The zero value is for a confirmed deletion.
@@ -176,14 +176,14 @@ func (f *Confirmer) doubted(key cache.ObjectName, uid types.UID, err error) {
 	}
 }
 
-// Forget removes the doubt about an object: its deletion is confirmed, or the cache shows it again.
+// Forget ends the confirmation for an object: its deletion is confirmed, or the cache shows it again.
 func (f *Confirmer) Forget(uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.unclear, uid)
 }
 
-// Clear removes all doubts.
+// Clear ends all confirmations.
 func (f *Confirmer) Clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

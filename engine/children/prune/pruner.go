@@ -40,7 +40,7 @@ type Pruner struct {
 	makers, logged map[string]bool
 }
 
-// NewPruner returns the sweeper of a resource with these handlers.
+// NewPruner returns the pruner of a resource with these handlers.
 func NewPruner(resource *dsl.Resource, handlers []*dsl.Handler) *Pruner {
 	return &Pruner{resource: resource, handlers: handlers, free: slices.ContainsFunc(handlers, collision.Free), makers: map[string]bool{}, logged: map[string]bool{}}
 }
@@ -123,7 +123,7 @@ func (s *Pruner) Note(maker string) {
 	s.makers[maker] = true
 }
 
-// Prune removes children as their policy says. Again is the time until the next sweep, zero for none. The error names the children
+// Prune removes children as their policy says. Again is the time until the next call, zero for none. The error names the children
 // that stay. A missing right is logged, and is no error. Fails reports whether the filter of a handler, by its index, fails.
 func (s *Pruner) Prune(ctx context.Context, m *Memory, p Input, fails func(handler int) bool) (again time.Duration, err error) {
 	var faults []error
