@@ -60,7 +60,7 @@ var (
 	DeadlineOver = reason(row{word: "DeadlineOver", says: "failed for good: its deadline is over", handler: Failed, cure: "fix what it failed for, and change the object or ask for a retry", page: "#a-handler-fails"})
 	NotChosen    = reason(row{word: "NotChosen", says: "was not chosen by the resource's lifecycle: other handlers go first", handler: Due, cure: "wait for the others"})
 	// OutcomeMissing: the handler reads the outcome of a later one, which this process does not know yet.
-	OutcomeMissing = reason(row{word: "Unheard", says: "runs when it is known what comes of handler %s", handler: Due, cure: "wait for the handler that it names"})
+	OutcomeMissing = reason(row{word: "OutcomeMissing", says: "runs when it is known what comes of handler %s", handler: Due, cure: "wait for the handler that it names"})
 	// DaemonsFirst: the object is being deleted, and its daemons have not ended.
 	DaemonsFirst = reason(row{word: "DaemonsFirst", says: "runs when the object's daemons have ended", handler: Due, cure: "wait until they have ended", page: "#a-deletion-hangs"})
 )
