@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -37,6 +38,9 @@ func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*un
 	shown := r.view.show(old)
 	base := &unstructured.Unstructured{Object: maps.Clone(shown.Object)}
 	base.SetAPIVersion(t.apiVersion(r.Resource.Version))
+	if r.contentType == string(types.StrategicMergePatchType) {
+		r.Body = runtime.DeepCopyJSON(r.Body) // it is going to be changed, and an error shows it so
+	}
 	next, err := patched(t, r, base)
 	if err != nil {
 		return nil, err
@@ -216,21 +220,13 @@ func unprocessable() error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "", 0, false)
 }
 
-// strategic applies a strategic merge patch, which only built-in kinds support.
+// strategic applies a strategic merge patch, which only built-in kinds support. It removes what is null from the patch.
 func strategic(t *table, old *unstructured.Unstructured, patch map[string]any) (*unstructured.Unstructured, error) {
 	shape, err := scheme.Scheme.New(old.GroupVersionKind())
 	if err != nil {
 		return nil, unsupportedPatch(t)
 	}
-	before, err := plain.AppendJSON(nil, old.Object)
-	if err != nil {
-		return nil, err
-	}
-	change, err := plain.AppendJSON(nil, patch)
-	if err != nil {
-		return nil, err
-	}
-	after, err := strategicpatch.StrategicMergePatch(before, change, shape)
+	after, err := strategicpatch.StrategicMergeMapPatch(runtime.DeepCopyJSON(old.Object), patch, shape)
 	switch {
 	case errors.Is(err, mergepatch.ErrNoListOfLists), errors.Is(err, mergepatch.ErrPatchContentNotMatchRetainKeys):
 		return nil, unprocessable()
@@ -239,8 +235,7 @@ func strategic(t *table, old *unstructured.Unstructured, patch map[string]any) (
 	case err != nil:
 		return nil, internalError(err)
 	}
-	next := &unstructured.Unstructured{}
-	return next, utiljson.Unmarshal(after, &next.Object)
+	return &unstructured.Unstructured{Object: after}, nil
 }
 
 // malformedPatch reports whether a strategic merge patch fails because of its form.
@@ -271,6 +266,11 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 	}
 	if intent.GetManagedFields() != nil {
 		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
+	}
+	if metadata, is := intent.Object["metadata"].(map[string]any); is {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields") // they may be empty
+		intent.Object["metadata"] = metadata
 	}
 	if r.Subresource == "status" && t.converter(r.Resource.Version) == nil { // with a converter, managed fields leave out what has no effect
 		maps.DeleteFunc(intent.Object, func(key string, _ any) bool {

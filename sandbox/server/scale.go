@@ -140,7 +140,9 @@ func (s *Server) rescale(t *table, r Request) (any, error) {
 		return s.applyScale(t, r, old, &unstructured.Unstructured{Object: r.Body})
 	case r.Verb == "patch":
 		sent, err = s.scaleFrom(r, t.custom, t.scaleToPatch(old))
-	case r.Verb != "update":
+	case r.Verb == "update":
+		err = s.otherUID(t, sent, old.GetUID())
+	default:
 		err = apierrors.NewMethodNotSupported(t.name(), r.Verb)
 	}
 	if err != nil {
@@ -230,6 +232,11 @@ func (t *table) scaled(old, sent *unstructured.Unstructured) (*unstructured.Unst
 	if replicas < 0 && !t.custom { // that of a custom resource is checked with the rest of the object
 		return nil, apierrors.NewInvalid(scaleKind().GroupKind(), old.GetName(), field.ErrorList{
 			field.Invalid(field.NewPath("spec", "replicas"), replicas, "must be greater than or equal to 0")})
+	}
+	if uid := sent.GetUID(); uid != "" && uid != old.GetUID() && !t.custom { // whose uid is not looked at
+		resource := schema.GroupResource{Group: t.group, Resource: t.plural + "/scale"}
+		return nil, apierrors.NewConflict(resource, old.GetName(), fmt.Errorf(
+			"Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID())) //nolint:staticcheck // the words are the API server's
 	}
 	next := old.DeepCopy()
 	if version := sent.GetResourceVersion(); version != "" {

@@ -75,10 +75,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 	if err := s.decode(t, r, next, old); err != nil {
 		return nil, err
 	}
-	next = limit(t, r.Subresource, old, next)
-	if r.contentType != string(types.ApplyPatchType) {
-		next = s.owners.updated(t, r, old, next)
-	}
+	next = s.owned(t, r, old, next)
 	if changed, err := s.mutate(t, r, old, next); err != nil {
 		return nil, err
 	} else if changed != next {
@@ -98,6 +95,18 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 		return nil, err
 	}
 	return s.put(t, r, old, next)
+}
+
+// owned returns the parts of next that the endpoint writes, and the rest of old, with the managers of its fields. With a schema that has
+// types, no manager changes if any part that a client sends is not of its type.
+func (s *Server) owned(t *table, r Request, old, next *unstructured.Unstructured) *unstructured.Unstructured {
+	switch {
+	case r.applies():
+		return limit(t, r.Subresource, old, next)
+	case t.converter(r.Resource.Version) != nil && r.Subresource != "scale":
+		return limit(t, r.Subresource, old, s.owners.updated(t, r, old, next))
+	}
+	return s.owners.updated(t, r, old, limit(t, r.Subresource, old, next))
 }
 
 // put stores an update that is allowed, and returns the object as it is then.
