@@ -272,7 +272,7 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 		delete(metadata, "managedFields") // they may be empty
 		intent.Object["metadata"] = metadata
 	}
-	if r.Subresource == "status" && t.converter(r.Resource.Version) == nil { // with a converter, managed fields leave out what has no effect
+	if r.Subresource == "status" && !t.typed && t.converter(r.Resource.Version) == nil { // with types, managed fields leave out what has no effect
 		maps.DeleteFunc(intent.Object, func(key string, _ any) bool {
 			return !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, key)
 		})
