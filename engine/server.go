@@ -67,7 +67,7 @@ func (r reach) Client(c dynamic.ResourceInterface) dynamic.ResourceInterface {
 	return r.server.own.guard(r.gvr, r.namespace, r.open(c))
 }
 
-// open is Client for the engine itself, which may write the operator's own objects.
+// open wraps a client like Client, but allows writes to the operator's own objects. Only the engine uses it.
 func (r reach) open(c dynamic.ResourceInterface) dynamic.ResourceInterface {
 	return r.server.watches.Compare(r.gvr, r.namespace, r.server.access.Client(c, r.gvr))
 }

@@ -75,7 +75,7 @@ type Tombstone[M any] struct {
 	Object *cached.Object
 	// Memory is nil if no reconcile has seen the object.
 	Memory *M
-	// Doubt is the state of the confirmation of its deletion.
+	// Confirmation is the state of the confirmation of its deletion.
 	tombstone.Confirmation
 	// EventHandled is true if the handlers with cause event have run for the deletion of the object.
 	EventHandled bool

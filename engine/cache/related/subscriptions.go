@@ -28,7 +28,8 @@ type subscriptions struct {
 	of map[cache.ObjectName]*reader
 }
 
-// reader is an owner with its selection, without the Match that only a reconcile can call. It does not change.
+// reader is an owner with its selection, which does not change. The selection has no Match, because only a reconcile
+// can call that.
 type reader struct {
 	dsl.Selection
 	owner cache.ObjectName

@@ -86,7 +86,7 @@ func KeptFields(ctx context.Context, scale Scale, kind schema.GroupVersionKind) 
 type Observer interface {
 	// Contest returns an error if the child must not be changed; nil if it may.
 	Contest(live *unstructured.Unstructured) error
-	// Wrote gets the child after a write that another one follows.
+	// Wrote is called with the result of a write if another write of the child follows.
 	Wrote(*unstructured.Unstructured)
 }
 

@@ -23,7 +23,7 @@ type Owner struct {
 	Namespaced bool
 	// Keys are the operator's keys.
 	Keys Keys
-	// Inventory lists the owner's children that only count with it; nil if there is no inventory yet.
+	// Inventory lists the children that no owner reference proves; nil if there is no inventory yet.
 	Inventory *Inventory
 	// Closed is true if children from before the inventory have been entered already.
 	Closed bool

@@ -25,11 +25,11 @@ func (m *Monitor) Client(of dynamic.ResourceInterface, gvr schema.GroupVersionRe
 	return advising{of, m, gvr.Group == "" && gvr.Resource == "secrets"}
 }
 
-// advising is what Client returns.
+// advising is the client that Client returns.
 type advising struct {
 	dynamic.ResourceInterface
 	monitor *Monitor
-	// secrets: the objects are Secrets.
+	// secrets is true if the objects are Secrets.
 	secrets bool
 }
 
@@ -75,8 +75,8 @@ func (a advising) Delete(ctx context.Context, name string, options metav1.Delete
 	return a.fault(ctx, a.ResourceInterface.Delete(ctx, name, options, sub...))
 }
 
-// unservedError is the error of a request for something that the API server does not serve. It does not
-// unwrap to the NotFound that client-go makes of it.
+// unservedError is the error of a request to a path that the API server does not serve. It does not unwrap to
+// client-go's NotFound.
 type unservedError struct{ answer string }
 
 // Error says what was not found.
@@ -84,9 +84,8 @@ func (e *unservedError) Error() string {
 	return "the API server does not serve the resource now, which says nothing of the object: " + e.answer
 }
 
-// advise says of an answer of the API server that a right is missing what can be done about it, and returns a copy of the answer in
-// one line. A 404 may be about the path and not about the object: then the catalog, which named the path, asks again what is served.
-// Other errors are left as they are.
+// advise returns an error about a missing right in one line, with advice. If a 404 may be about the path, the catalog
+// asks again which resources are served. Other errors are returned unchanged.
 func (m *Monitor) advise(ctx context.Context, err error) (advice string, answer error) {
 	if notfound.IsUnserved(err) {
 		m.settings.Catalog.InvalidateOld()

@@ -11,11 +11,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cluster/rbac"
 )
 
-// spacesMost bounds in how many namespaces a right is asked for that the account does not have in all.
+// spacesMost bounds the namespaces in which a right is checked if the account does not have it in all.
 const spacesMost = 10
 
-// check returns what is missing of a right, nil when nothing is. It asks for all namespaces at once
-// where there are several, and then for some of them.
+// check returns the gap of a right; nil if the account has the right. For several namespaces it first asks about all at
+// once, and then about some of them.
 func (m *Monitor) check(ctx context.Context, d rbac.Demand) (*gap, error) {
 	spaces := d.Namespaces
 	if scope, known := m.settings.Owner.Namespaces(); known && d.Namespaced && spaces[0] == "" {
@@ -26,13 +26,13 @@ func (m *Monitor) check(ctx context.Context, d rbac.Demand) (*gap, error) {
 	if all, err := m.ask(ctx, d.Rule, ""); all || err != nil {
 		return nil, err
 	}
-	// An account without the right in all namespaces may have it in each that counts: that is no fault, and not
-	// asked again.
+	// The account may have the right in each namespace that counts. Then nothing is missing, and the answer about all
+	// namespaces is not asked for again.
 	m.answers[d.Rule.String()].again = time.Time{}
 	return m.checkIn(ctx, d.Rule, spaces)
 }
 
-// checkIn asks for a right in namespaces, one by one, and returns what is missing, nil when nothing is.
+// checkIn checks a right in namespaces, one by one. It returns the gap; nil if there is none.
 func (m *Monitor) checkIn(ctx context.Context, r rbac.Rule, namespaces []string) (*gap, error) {
 	out := &gap{Rule: r, of: len(namespaces)}
 	for _, ns := range namespaces[:min(len(namespaces), spacesMost)] {
@@ -50,7 +50,7 @@ func (m *Monitor) checkIn(ctx context.Context, r rbac.Rule, namespaces []string)
 	return out, nil
 }
 
-// ask asks for a right in a namespace, unless the answer is known.
+// ask returns whether the account has a right in a namespace. It sends a request unless the answer is known.
 func (m *Monitor) ask(ctx context.Context, r rbac.Rule, namespace string) (bool, error) {
 	r.Namespace = namespace
 	question, now := r.String(), time.Now()

@@ -28,32 +28,31 @@ import (
 )
 
 const (
-	// settling is how long a Monitor waits for more to come, once something has: rights are given together.
+	// settling is how long a Monitor waits after the first trigger, because rights are usually granted together.
 	settling = 2 * time.Second
-	// askAgain is how long it is until a right that is missing is asked for again; it doubles each
-	// time, up to askLast.
+	// askAgain is the delay before a missing right is checked again. It doubles each time, up to askLast.
 	askAgain = time.Second
 	askLast  = 5 * time.Minute
-	// doubtAfter is how old an answer must be for a refused request to have it asked for again.
+	// doubtAfter is the age from which an answer is checked again after a rejected request.
 	doubtAfter = 10 * time.Second
-	// refusedMost bounds how many refused requests are kept: there may be as many as there are objects.
+	// refusedMost bounds the rejected requests that are kept: there may be one for each object.
 	refusedMost = 100
 )
 
 // Asker checks some rights itself, as a source does.
 type Asker interface {
-	// Asks reports whether the asker checks a right.
+	// Asks reports whether the asker checks this right.
 	Asks(rbac.Rule) bool
-	// Missing returns the missing ones of these rights, in no order.
+	// Missing returns the rights that the asker found missing, in no order.
 	Missing() []ops.MissingRight
 }
 
-// Owner is the operator whose rights a Monitor asks for.
+// Owner is the operator whose rights a Monitor checks.
 type Owner interface {
 	// Resources returns the resources that the operator works on now.
 	Resources() []*dsl.Resource
-	// Namespaces returns the namespaces in the operator's scope. They are known, and may be none, where the scope depends on
-	// the namespaces of the cluster; otherwise the rights name them.
+	// Namespaces returns the namespaces in the operator's scope; there may be none. Known is true if the scope depends
+	// on the namespaces of the cluster. Otherwise each right names its namespaces.
 	Namespaces() (names []string, known bool)
 	// OnGranted is called when a missing right was granted.
 	OnGranted()
@@ -63,28 +62,28 @@ type Owner interface {
 type Settings struct {
 	Operator *dsl.Operator
 	Owner    Owner
-	// Catalog answers what is served, and what the account may do.
+	// Catalog knows the served resources, and checks rights.
 	Catalog *discovery.Catalog
 	// Reviews returns the name of the account.
 	Reviews authentication.SelfSubjectReviewsGetter
-	// Askers yields those who ask for rights themselves.
+	// Askers yields the askers, which check some rights instead of the Monitor.
 	Askers iter.Seq[Asker]
-	// Namespace is where the operator keeps what is its own; see [rbac.Settings].
+	// Namespace is the namespace of the operator's own objects; see [rbac.Settings].
 	Namespace string
 	// Log gets each missing right once, and once when it is granted.
 	Log logr.Logger
 }
 
-// Monitor finds the rights that the operator needs and its account lacks. It checks rights when they are first needed and after
-// refused requests, and missing rights again with back-off. Missing rights are shown; they stop no handler. All methods may be
-// called at any time from any goroutine.
+// Monitor finds the rights that the operator needs and its account lacks. It checks a right when it is first needed and
+// after rejected requests. It checks missing rights again, with back-off. It reports missing rights, and stops no
+// handler. All methods may be called at any time from any goroutine.
 type Monitor struct {
 	settings Settings
 	wake     chan struct{}
 
-	// Only Run's goroutine uses these. answers are the server's, by what was asked, and looks counts how often
-	// it was looked what to ask; due is when to look again, zero when not by itself; wait is the last wait
-	// after a failed check; introduced: the account is known, or the server does not serve reviews.
+	// Only the goroutine of Run uses the following fields. Answers are the server's answers, by the right. Looks counts
+	// the calls of look. Due is when to look again; zero if only an event makes it necessary. Wait is the last wait
+	// after a failed check. Introduced is true if the account is known, or if the server does not serve reviews.
 	answers    map[string]*answer
 	looks      int
 	due        time.Time
@@ -92,32 +91,32 @@ type Monitor struct {
 	introduced bool
 
 	mu sync.Mutex
-	// refused are the rights that refused requests have needed since the last look.
+	// refused are the rights that rejected requests needed since the last look.
 	refused []string
-	// retry: what is missing may have been given.
+	// retry is true if missing rights may have been granted since the last look.
 	retry   bool
 	account string
 	missing []gap
 }
 
-// answer is what the server said of one right in one namespace, or in all.
+// answer is the server's answer about one right in one namespace, or in all.
 type answer struct {
-	// right is the verb with the resource, as a refusal has it.
+	// right is the verb with the resource, in the form of a rejection.
 	right   string
 	allowed bool
-	// asked is when, again when it is to be asked again, zero for never.
+	// asked is when the server was asked. Again is when to ask it again; zero means never.
 	asked, again time.Time
 	wait         time.Duration
-	// used is the look that needed it last.
+	// used is the number of the last look that needed the answer.
 	used int
 }
 
-// New returns a Monitor that asks nothing before Run does.
+// New returns a Monitor. It sends no request before Run.
 func New(s Settings) *Monitor {
 	return &Monitor{settings: s, wake: make(chan struct{}, 1), answers: map[string]*answer{}}
 }
 
-// Run asks until ctx ends. It is to begin when [Settings].Askers know what they ask for.
+// Run checks rights until ctx ends. Start it when [Settings].Askers know their rights.
 func (m *Monitor) Run(ctx context.Context) {
 	for m.look(ctx); ctx.Err() == nil; m.look(ctx) {
 		var due <-chan time.Time
@@ -138,7 +137,7 @@ func (m *Monitor) Run(ctx context.Context) {
 	}
 }
 
-// Wake has the Monitor look soon whether other rights are needed than before. It never blocks.
+// Wake makes the Monitor compute the needed rights again soon. It never blocks.
 func (m *Monitor) Wake() {
 	select {
 	case m.wake <- struct{}{}:
@@ -146,8 +145,7 @@ func (m *Monitor) Wake() {
 	}
 }
 
-// Retry says that something that was missing may have been given: all that is missing is asked for soon. It
-// never blocks.
+// Retry makes the Monitor check all missing rights soon, because somebody may have granted some. It never blocks.
 func (m *Monitor) Retry() {
 	m.mu.Lock()
 	m.retry = true
@@ -155,7 +153,7 @@ func (m *Monitor) Retry() {
 	m.Wake()
 }
 
-// OnError takes the error of a request, or nil: when it says that a right is missing, that is asked for soon.
+// OnError takes the error of a request, or nil. If the error names a missing right, the Monitor checks that right soon.
 func (m *Monitor) OnError(err error) {
 	refusal := refused(err)
 	if refusal == nil {
@@ -201,13 +199,13 @@ func (m *Monitor) look(ctx context.Context) {
 	m.found(missing)
 }
 
-// needed are the rights that the operator needs.
+// needed returns the rights that the operator needs.
 func (m *Monitor) needed(ctx context.Context) []rbac.Rule {
 	s := m.settings
 	return rbac.Of(s.Operator, rbac.Settings{Lookup: lookup(ctx, s.Operator, s.Catalog), Resources: s.Owner.Resources(), Namespace: s.Namespace})
 }
 
-// elsewhere reports whether somebody else asks for a right.
+// elsewhere reports whether an asker checks a right.
 func (m *Monitor) elsewhere(r rbac.Rule) bool {
 	for other := range m.settings.Askers {
 		if other.Asks(r) {
@@ -233,7 +231,8 @@ func (m *Monitor) introduce(ctx context.Context) {
 	m.mu.Unlock()
 }
 
-// invalidate has answers asked for again that a refused request speaks against, or whose right may have been given.
+// invalidate expires the answers that a rejected request contradicts, and the answers about rights that may have been
+// granted.
 func (m *Monitor) invalidate() {
 	m.mu.Lock()
 	refused, retry := m.refused, m.retry
@@ -250,7 +249,7 @@ func (m *Monitor) invalidate() {
 	}
 }
 
-// postpone looks again later, as the server could not be asked.
+// postpone schedules the next look after a failed request.
 func (m *Monitor) postpone(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -261,7 +260,7 @@ func (m *Monitor) postpone(ctx context.Context, err error) {
 	m.soon(time.Now().Add(in))
 }
 
-// soon looks again at that time at the latest; never for the zero time.
+// soon schedules the next look for a time at the latest; the zero time means never.
 func (m *Monitor) soon(at time.Time) {
 	if !at.IsZero() && (m.due.IsZero() || at.Before(m.due)) {
 		m.due = at

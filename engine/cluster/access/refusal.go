@@ -32,26 +32,27 @@ const (
 
 // refusal is an answer of the API server that a right is missing.
 type refusal struct {
-	// rights are those that are missing, without a namespace. Of a refusal to give rights away one of them may be enough.
+	// rights are the missing rights, without a namespace. If the server rejected a grant, one of them may be enough.
 	rights []rbac.Rule
-	// text is what the API server says, in one line.
+	// text is the server's message, in one line.
 	text string
 	// status is its answer.
 	status *apierrors.StatusError
 }
 
-// refusedRight is how the API server says that a right is missing; what admission refuses, quotas and
-// the like, reads otherwise, and may quote such words from an object. See responsewriters/errors.go in k8s.io/apiserver.
+// refusedRight matches the message about a missing right. Messages of admission and quotas read differently, and may
+// quote such words from an object. See responsewriters/errors.go in k8s.io/apiserver.
 var refusedRight = regexp.MustCompile(`^[a-z0-9./-]+(?: "[^"\\]*")? is forbidden: User "[^"]*" cannot ([a-z]+) resource "([a-z0-9./-]+)" in API group "([^"]*)"`)
 
-// refusedGrant is how the API server says that rights may not be given away; see registry/rbac/validation in
-// k8s.io/kubernetes. It lists a rule in each line; advise puts them in one. The groups do not say which account it is.
+// refusedGrant matches the message about a grant of rights that the account does not have. See registry/rbac/validation
+// in k8s.io/kubernetes. The message lists a rule in each line, and advise joins the lines. Its groups do not name the
+// account.
 var (
 	refusedGrant = regexp.MustCompile(`(?s)^([a-z0-9./-]+(?: "[^"\\]*")? is forbidden: user .*?)(?: \(groups=\[[^\]]*\]\))?( is attempting to grant RBAC permissions not currently held:)\s(.*)$`)
 	refusedRule  = regexp.MustCompile(`\{[^{}]*\}`)
 )
 
-// refused returns what an answer of the API server says is missing, nil when it says no such thing.
+// refused returns the missing rights that an error of the API server names; nil if it names none.
 func refused(err error) *refusal {
 	status, is := errors.AsType[*apierrors.StatusError](err)
 	if !is || status.ErrStatus.Reason != metav1.StatusReasonForbidden {
@@ -78,14 +79,15 @@ func refused(err error) *refusal {
 	return out
 }
 
-// anyIn reports whether one of the rights is among others.
+// anyIn reports whether one of the missing rights is among all.
 func (r *refusal) anyIn(all []rbac.Rule) bool {
 	return slices.ContainsFunc(r.rights, func(one rbac.Rule) bool {
 		return rbac.Has(all, one.Group, one.Resource, one.Subresource, one.Verb)
 	})
 }
 
-// standIns returns the rights that replace the rights in a role or a binding, by the resource that is written. One of them is enough.
+// standIns returns the rights with which an account may write a role or a binding although it lacks the granted rights.
+// One of them is enough.
 func standIns(written string) (out []rbac.Rule) {
 	rule := func(verb, resource string) rbac.Rule {
 		return rbac.Rule{Group: rbacGroup, Resource: resource, Verb: verb}
@@ -101,7 +103,7 @@ func standIns(written string) (out []rbac.Rule) {
 	return nil
 }
 
-// listed lists rules in one line, as many as there is room for.
+// listed joins rules in one line, as many as there is room for.
 func listed(rules []string) string {
 	out := ""
 	for i, rule := range rules {
@@ -117,13 +119,13 @@ func listed(rules []string) string {
 	return out
 }
 
-// ruleFields are the parts of a rule as a refusal has it, ruleTexts the texts in one.
+// ruleFields matches the parts of a rule in a rejection, and ruleTexts the texts in one part.
 var (
 	ruleFields = regexp.MustCompile(`(APIGroups|Resources|Verbs):\[([^\]]*)\]`)
 	ruleTexts  = regexp.MustCompile(`"([^"]*)"`)
 )
 
-// inRules are the rights in rules as a refusal has them.
+// inRules parses the rules of a rejection, and returns their rights.
 func inRules(rules []string) (out []rbac.Rule) {
 	for _, rule := range rules {
 		parts := map[string][]string{}

@@ -15,15 +15,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/observe/ops"
 )
 
-// whoMost bounds how many of those who need a right a message names.
+// whoMost bounds how many users of a right a message names.
 const whoMost = 3
 
 // gap is a right that is missing.
 type gap struct {
 	rbac.Rule
-	// namespaces are those where it is missing, one that is empty when that is everywhere. Never empty.
+	// namespaces are the namespaces in which the right is missing; one empty name means all. There is at least one.
 	namespaces []string
-	// of is the number of namespaces where it is needed.
+	// of is the number of namespaces in which the right is needed.
 	of int
 }
 
@@ -97,7 +97,7 @@ func (g gap) String() string {
 	return out
 }
 
-// who says who needs it.
+// who returns the handlers, or the parts of the engine, that need the right.
 func (g gap) who() string {
 	var names []string
 	for _, reason := range g.Reasons {
@@ -116,8 +116,8 @@ func (g gap) who() string {
 	return strings.Join(names, "; ")
 }
 
-// Checks are the rights that are missing, a warning for each resource that lacks some, named "rights/" with
-// the resource. What the operator works without is no fault.
+// Checks returns a warning for each resource that lacks rights, named "rights/" with the resource. Optional rights are
+// not reported.
 func (m *Monitor) Checks() (out []ops.Check) {
 	by := m.AccountSuffix()
 	m.mu.Lock()
@@ -137,8 +137,8 @@ func (m *Monitor) Checks() (out []ops.Check) {
 	return out
 }
 
-// MissingFor returns the missing rights that the engine or the handlers of a resource need in a namespace, as in "may not create
-// deployments.apps (handler foos/app)". The name of the resource is that of its handlers in reasons.
+// MissingFor returns the rights that the engine or the handlers of a resource need in a namespace and lack, as in "may
+// not create deployments.apps (handler foos/app)". The resource has its name in the ids of handlers.
 func (m *Monitor) MissingFor(resource, namespace string) (out []string) {
 	by := m.AccountSuffix()
 	m.mu.Lock()
@@ -155,8 +155,8 @@ func (m *Monitor) MissingFor(resource, namespace string) (out []string) {
 	return out
 }
 
-// AccountSuffix ends a message about a missing right with the account, as in "; account operator"; empty when the
-// account is not known.
+// AccountSuffix returns the end of a message about a missing right, which names the account, as in "; account
+// operator". It is empty if the account is not known.
 func (m *Monitor) AccountSuffix() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,7 +166,7 @@ func (m *Monitor) AccountSuffix() string {
 	return "; account " + m.account
 }
 
-// Missing are the rights that are missing, in no order, also those that others ask for. All namespaces count as one.
+// Missing returns the missing rights, in no order, including those that askers found. All namespaces count as one.
 func (m *Monitor) Missing() (out []ops.MissingRight) {
 	counts := map[ops.MissingRight]int{}
 	m.mu.Lock()

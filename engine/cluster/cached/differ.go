@@ -30,13 +30,14 @@ func FieldsOf(paths []dsl.Path) Fields {
 	return f
 }
 
-// isEscaped reports whether a key may be written in JSON in another way than it is.
+// isEscaped reports whether JSON may contain the key with escapes.
 func isEscaped(key string) bool {
 	return strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) })
 }
 
-// Differ reports whether two states of an object differ in the fields, or in the managedFields entries that are held of managers
-// that count. Where it is not sure it is true: for values that are written otherwise, for example. It decodes no trees.
+// Differ reports whether two states of an object differ in the fields. It also compares the managedFields entries of
+// managers that count, as far as the cache holds them. In doubt, for example if a value is written in another way, it
+// returns true. It decodes no trees.
 func (f Fields) Differ(a, b *Object, counts func(manager string) bool) (differ bool) {
 	a.body.read(func(is []byte) {
 		b.body.read(func(was []byte) {
@@ -47,7 +48,8 @@ func (f Fields) Differ(a, b *Object, counts func(manager string) bool) (differ b
 	return differ
 }
 
-// differ compares the values at the projection's paths. That one exists, or is a map, counts, too.
+// differ compares the values at the projection's paths. A value that only one object has counts as a difference, and so
+// does a map instead of another value.
 func (p projection) differ(a, b []byte) bool {
 	if len(p) == 0 {
 		return !bytes.Equal(a, b)

@@ -27,7 +27,7 @@ type Facts struct {
 	Waits, Failed bool
 }
 
-// After returns the facts of a handler of which only the last attempt is known.
+// After returns the facts about a handler if only its last attempt is known.
 func (f Facts) After(last *Run) Facts {
 	if last == nil || f.Reason != Ran {
 		return f

@@ -40,13 +40,13 @@ func NewCaching(config *rest.Config, client *http.Client) (*Caching, error) {
 	return &Caching{whole, config, client}, err
 }
 
-// Cutting returns a client whose lists and watches bring what cut makes of an object, in a [cached.Carrier]. Cut gets
-// the object's JSON, which it must not keep, and returns nil for what is no stored object.
+// Cutting returns a client whose lists and watches convert each object with cut, and return the results in a
+// [cached.Carrier]. Cut gets the object's JSON, and must not keep it. It returns nil if that is no stored object.
 func (c *Caching) Cutting(cut func(json []byte) *cached.Object) (dynamic.Interface, error) {
 	return dial(c.config, c.client, style{cut: cut})
 }
 
-// style is the form of decoded objects: trees, slim ones without managedFields, or what cut makes.
+// style is the form of decoded objects: trees, trees without managedFields, or the results of cut.
 type style struct {
 	slim bool
 	cut  func(json []byte) *cached.Object
