@@ -86,8 +86,8 @@ func (p *pace) retry() {
 	}
 }
 
-// RetryAll ends the waits of all sources that failed: the API server is back. It spreads their attempts over a short time, which the
-// number of sources decides.
+// RetryAll ends the waits of all sources that failed, because the API server is back. It spreads their attempts over a
+// short time, which depends on the number of sources.
 func (s *Set) RetryAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

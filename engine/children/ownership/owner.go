@@ -50,9 +50,9 @@ func (o Owner) Has(live *unstructured.Unstructured) bool {
 	return o.ClaimsUnproven(live) && applied(live, o.Keys.Applied) && o.Inventory.Lists(PlaceOf(live))
 }
 
-// ClaimsUnproven reports whether an object claims this owner in a way that only counts with the inventory: by the label, or by a
-// controller reference from a namespace to an owner that has none. A reference to another namespace refers to nothing:
-// Kubernetes looks for the owner in the namespace of the object that has the reference.
+// ClaimsUnproven reports whether an object claims this owner in a way that only counts with the inventory. That is a
+// label, or a controller reference from a namespace to an owner that has none. A reference to another namespace refers
+// to nothing: Kubernetes looks for the owner in the namespace of the object that has the reference.
 func (o Owner) ClaimsUnproven(live metav1.Object) bool {
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
 		return ref.UID == o.Object.GetUID() && o.reaches(live) && !o.Name().IsTrusted(live.GetNamespace())
@@ -94,8 +94,8 @@ func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named boo
 	return s, named
 }
 
-// NeedsFinalizer reports whether the engine has to act on a child with this spec before its owner goes. Kubernetes would not
-// delete the child, or would delete it although it has to stay. Namespace is the child's.
+// NeedsFinalizer reports whether the engine has to act on a child with this spec before its owner goes. Kubernetes
+// would not delete the child, or would delete it although it has to stay. Namespace is the child's.
 func (o Owner) NeedsFinalizer(spec dsl.ChildSpec, namespace string) bool {
 	return spec.Ownership != dsl.Unowned && spec.OnDelete != dsl.RetainChild && (spec.OnDelete == dsl.OrphanChild || o.NeedsEntry(spec, namespace) && !spec.ByReference())
 }

@@ -71,9 +71,9 @@ func (c *Catalog) keepStatus(gvr schema.GroupVersionResource, status Status, gen
 	c.status[gvr] = status
 }
 
-// publishedStatus is askStatus for accounts that may not read CRDs: the schemas that the server publishes can be
-// read by every authenticated user. They are large, so the CRD is tried first. Only kinds with a CRD count. If
-// nothing is published, it returns the error refused.
+// publishedStatus finds the status of a kind for accounts that may not read CRDs. It reads the published schemas, which
+// every authenticated user may read. They are large, so the CRD is tried first. Only kinds with a CRD count. If nothing
+// is published, it returns the error refused.
 func (c *Catalog) publishedStatus(ctx context.Context, r Resource, refused error) (Status, error) {
 	kind := r.GVR.GroupVersion().WithKind(r.Kind)
 	if scheme.Scheme.Recognizes(kind) {
