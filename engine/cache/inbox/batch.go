@@ -125,18 +125,20 @@ func (t *Batch[M]) Failed(err error) (before int) {
 func (t *Batch[M]) Handled() { t.handled = true }
 
 // Close stores the memory and the tombstones that are left. It returns the changes to the inbox for the next reconcile,
-// unless they were handled.
+// unless they were handled. It stores nothing if the key was forgotten, or if another term has begun.
 func (t *Batch[M]) Close() {
 	t.inbox.mu.Lock()
 	defer t.inbox.mu.Unlock()
-	if t.stored && t.Memory == nil {
-		t.closeForgotten()
+	s, known := t.inbox.knownLocked(t.key)
+	if !known {
 		return
 	}
-	s := t.inbox.stateLocked(t.key)
+	defer s.rest()
+	if s.turn != t {
+		return
+	}
 	t.storeLocked(s)
 	t.endLocked(s)
-	defer s.rest()
 	if t.handled {
 		return
 	}
@@ -150,14 +152,6 @@ func (t *Batch[M]) Close() {
 	s.woken(newer...)
 	if t.Related != nil {
 		s.Related = &Related{All: true}
-	}
-}
-
-// closeForgotten ends the turn of a key whose state was dropped, if the key has a new state meanwhile. The lock is held.
-func (t *Batch[M]) closeForgotten() {
-	if s, known := t.inbox.knownLocked(t.key); known {
-		t.endLocked(s)
-		s.rest()
 	}
 }
 

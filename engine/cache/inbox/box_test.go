@@ -236,6 +236,21 @@ func TestATermBeginsAgain(t *testing.T) {
 	}
 }
 
+// TestABatchOfAnEarlierTermStoresNothing holds that a reconcile which ends after its term leaves nothing to the next one.
+func TestABatchOfAnEarlierTermStoresNothing(t *testing.T) {
+	p := newPost(t)
+	p.OnEvent(p.event(watch.Added, "u", "1"))
+	late := p.Take(p.key)
+	p.End()
+	p.Begin(queue.New("", nil, func(k Key) string { return k.Namespace }))
+	p.OnEvent(p.event(watch.Added, "u", "1"))
+	late.Memory = &remembered{"u"}
+	late.Close()
+	if diff := cmp.Diff([]string{"ADDED", "fresh"}, taken(p.Take(p.key))); diff != "" {
+		t.Errorf("taken in the next term (-want +got):\n%s", diff)
+	}
+}
+
 // TestAKeyAtRestIsSmall holds that a key with nothing pending has no room for it, and that it has again when
 // something comes.
 func TestAKeyAtRestIsSmall(t *testing.T) {
