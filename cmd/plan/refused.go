@@ -6,16 +6,26 @@ package plan
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cluster/policy"
 	"github.com/handwerk-dev/handwerk/engine/operate/activity"
 	"github.com/handwerk-dev/handwerk/engine/reconcile/admission"
 )
@@ -39,7 +49,7 @@ func (t *twin) refusals(op, against *dsl.Operator) (out []Refusal) {
 				!slices.Contains(a.Operations, admissionv1.Update) || hasRule(against, r, h) {
 				continue
 			}
-			for _, o := range t.listed(r) {
+			for _, o := range t.listed(op, r) {
 				if message, is := refuses(op, r, h, o); is {
 					out = append(out, Refusal{o.GetKind(), o.GetNamespace(), o.GetName(), r.Name.Resource + "/" + h.ID, message})
 				}
@@ -64,20 +74,56 @@ func hasRule(op *dsl.Operator, r *dsl.Resource, h *dsl.Handler) bool {
 	return false
 }
 
-// listed returns the objects of a resource that its selector selects.
-func (t *twin) listed(r *dsl.Resource) (out []*unstructured.Unstructured) {
+// listed returns the objects of a resource about whose updates its rules decide.
+func (t *twin) listed(op *dsl.Operator, r *dsl.Resource) (out []*unstructured.Unstructured) {
 	list := decoded(t.recorder.read(place{resource: r.Name.GVR().GroupResource()}))
-	selector, err := labels.Parse(r.LabelSelector)
-	if list == nil || !list.IsList() || err != nil {
+	selector, labelFault := labels.Parse(r.LabelSelector)
+	chosen, fieldFault := fields.ParseSelector(r.FieldSelector)
+	spaces, spaceFault := metav1.LabelSelectorAsSelector(policy.Namespaces(op, t.namespace, r))
+	if list == nil || !list.IsList() || errors.Join(labelFault, fieldFault, spaceFault) != nil {
 		return nil
 	}
-	_ = list.EachListItem(func(o runtime.Object) error { // the function returns no error
-		if one, is := o.(*unstructured.Unstructured); is && selector.Matches(labels.Set(one.GetLabels())) {
-			out = append(out, one)
+	_ = list.EachListItem(func(item runtime.Object) error { // the function returns no error
+		o, is := item.(*unstructured.Unstructured)
+		if is && o.GetDeletionTimestamp() == nil && selector.Matches(labels.Set(o.GetLabels())) && chosen.Matches(selectedFields(o, chosen)) && t.inScope(op, o, spaces) {
+			out = append(out, o)
 		}
 		return nil
 	})
 	return out
+}
+
+// selectedFields returns the fields of an object that a selector asks for.
+func selectedFields(o *unstructured.Unstructured, selector fields.Selector) fields.Set {
+	out := fields.Set{}
+	for _, r := range selector.Requirements() {
+		if value, found, _ := unstructured.NestedFieldNoCopy(o.Object, strings.Split(r.Field, ".")...); found {
+			out[r.Field] = fmt.Sprint(value)
+		}
+	}
+	return out
+}
+
+// inScope reports whether an object is in a namespace that the selector selects and the scope of an operator names.
+func (t *twin) inScope(op *dsl.Operator, o *unstructured.Unstructured, spaces labels.Selector) bool {
+	namespace := o.GetNamespace()
+	if namespace == "" {
+		return true
+	}
+	known := labels.Set{corev1.LabelMetadataName: namespace}
+	if space := decoded(t.recorder.read(place{schema.GroupResource{Resource: "namespaces"}, "", namespace})); space != nil {
+		maps.Copy(known, space.GetLabels())
+	}
+	names, named := len(op.Scope.Namespaces) == 0, false
+	for _, pattern := range op.Scope.Namespaces {
+		glob, excluded := strings.CutPrefix(pattern, "!")
+		matches, _ := path.Match(glob, namespace) // the operator was validated
+		if excluded && matches {
+			return false
+		}
+		names, named = names || !excluded && matches, named || !excluded
+	}
+	return (names || !named) && spaces.Matches(known)
 }
 
 // refuses reports whether a rule would refuse an update of an object that changes nothing, and the text for the client. Rules

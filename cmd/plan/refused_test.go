@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,11 +14,15 @@ import (
 )
 
 // ruled is an operator with rules about Sites; the text is in the place of the rules.
-func ruled(rules string) string {
+func ruled(rules string) string { return scoped("{namespaces: ['*']}", rules) }
+
+// scoped is an operator with a scope and rules.
+func scoped(scope, rules string) string {
 	return `
 apiVersion: handwerk.dev/v1alpha1
 kind: Operator
 metadata: {name: sites}
+scope: ` + scope + `
 resources:
   - resource: sites.v1.example.com
     schema: {kind: Site, spec: {page: boolean, image: string}}
@@ -49,6 +54,41 @@ func TestAPlanNamesObjectsThatANewRuleWouldRefuse(t *testing.T) {
 				}
 				if diff := cmp.Diff(tc.want, report.Refused); diff != "" {
 					t.Errorf("refused (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestAPlanLeavesOutObjectsThatARuleDoesNotSee holds that only objects are named about which the API server asks the rule.
+func TestAPlanLeavesOutObjectsThatARuleDoesNotSee(t *testing.T) {
+	const never = `[{id: never, rule: "false", message: no}]`
+	const space = "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: s, labels: {team: web}}}\n"
+	going := strings.Replace(site, "name: docs", "name: docs, deletionTimestamp: '2026-01-02T03:04:05Z', finalizers: [example.com/x]", 1)
+	for name, tt := range map[string]struct {
+		scope, objects string
+		names          bool
+	}{
+		"all namespaces":                  {"{namespaces: ['*']}", site, true},
+		"its namespace":                   {"{namespaces: [shop]}", site, true},
+		"a glob of its namespace":         {"{namespaces: ['sh*']}", site, true},
+		"another glob":                    {"{namespaces: ['te*']}", site, false},
+		"another namespace":               {"{namespaces: [test]}", site, false},
+		"all namespaces but a glob":       {"{namespaces: ['*', '!s*']}", site, false},
+		"namespaces with a label":         {"{namespaceSelector: {matchLabels: {team: web}}}", site, true},
+		"namespaces with another label":   {"{namespaceSelector: {matchLabels: {team: db}}}", site, false},
+		"an object that is being deleted": {"{namespaces: ['*']}", going, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				op, functions := read(t, scoped(tt.scope, never))
+				report, err := Make(Job{For: time.Hour}, &Input{Operator: op, Functions: functions, Objects: Objects{List: objectsOf(t, tt.objects+space)}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				named := slices.ContainsFunc(report.Refused, func(r Refusal) bool { return r.Name == "docs" })
+				if named != tt.names {
+					t.Errorf("refused: %v, want docs in it: %v", report.Refused, tt.names)
 				}
 			})
 		})
