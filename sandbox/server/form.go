@@ -55,6 +55,20 @@ func (r Request) recognized(t *table, o *unstructured.Unstructured) error {
 		return r.unrecognized(t.kind)
 	case !t.custom:
 		return registered(t, r, o)
+	case len(otherKind(t, r, o)) > 0: // its metadata are read before
+		return misread(t, o)
+	}
+	return nil
+}
+
+// misread returns why the metadata of an object of another kind than a custom resource cannot be read, or nil.
+func misread(t *table, o *unstructured.Unstructured) error {
+	if o.Object["metadata"] == nil {
+		return nil
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(encoded(o.Object["metadata"]), &metav1.ObjectMeta{}); err != nil {
+		version := o.GroupVersionKind().Version
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", o.GetKind(), version, t.kind, err))
 	}
 	return nil
 }
@@ -127,17 +141,22 @@ func internal(group string) string {
 
 // isKind returns why an object is not of the kind and the version of its resource, or nil. A patch can change them.
 func isKind(t *table, r Request, o *unstructured.Unstructured) error {
-	var errs field.ErrorList
+	errs := otherKind(t, r, o)
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(o.GroupVersionKind().GroupKind(), o.GetName(), errs)
+}
+
+// otherKind returns errors for another kind or version than those of the resource.
+func otherKind(t *table, r Request, o *unstructured.Unstructured) (errs field.ErrorList) {
 	if kind := o.GetKind(); kind != t.kind {
 		errs = append(errs, field.Invalid(field.NewPath("kind"), kind, "must be "+t.kind))
 	}
 	if want := t.apiVersion(r.Resource.Version); o.GetAPIVersion() != want {
 		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), o.GetAPIVersion(), "must be "+want))
 	}
-	if len(errs) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(o.GroupVersionKind().GroupKind(), o.GetName(), errs)
+	return errs
 }
 
 // named checks the name and the namespace of an update's object against those of its path.

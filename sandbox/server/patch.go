@@ -16,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +25,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -48,7 +50,7 @@ func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*un
 	if shares := r.contentType == string(types.MergePatchType); shares && (!s.typed(t, r) || len(t.rewrites) > 0) {
 		next = next.DeepCopy() // it is going to be changed in place
 	}
-	if err := s.keepsKind(t, r, next); err != nil {
+	if err := s.keepsKind(t, r, old, next); err != nil {
 		return nil, err
 	}
 	setIfText(next.Object, "apiVersion", shown.GetAPIVersion())
@@ -64,13 +66,13 @@ func setIfText(object map[string]any, key, value string) {
 
 // keepsKind returns why the result of a patch is not of its resource's kind. Built-in ones are decoded into a Go type: a strategic
 // merge patch is one of the type, so that its kind does not matter, and another patch can leave the kind out.
-func (s *Server) keepsKind(t *table, r Request, next *unstructured.Unstructured) error {
+func (s *Server) keepsKind(t *table, r Request, old, next *unstructured.Unstructured) error {
 	strategic := r.contentType == string(types.StrategicMergePatchType)
 	switch {
 	case s.schemas == nil:
 		return isKind(t, r, next)
 	case t.custom:
-		return s.keepsCustomKind(t, r, next)
+		return s.keepsCustomKind(t, r, old, next)
 	}
 	if strategic {
 		setIfText(next.Object, "kind", t.kind)
@@ -110,7 +112,7 @@ func (r Request) head(t *table, next *unstructured.Unstructured) (out typeMeta, 
 
 // keepsCustomKind is keepsKind for a custom resource. It has no Go type, so it needs a kind and a version. Others than those of the
 // resource are decoded, and then not valid.
-func (s *Server) keepsCustomKind(t *table, r Request, next *unstructured.Unstructured) error {
+func (s *Server) keepsCustomKind(t *table, r Request, old, next *unstructured.Unstructured) error {
 	head, err := r.head(t, next)
 	version, found := next.Object["apiVersion"]
 	switch {
@@ -121,8 +123,8 @@ func (s *Server) keepsCustomKind(t *table, r Request, next *unstructured.Unstruc
 	case found && version == nil:
 		return r.undecodable(t, next, ".apiVersion accessor error: <nil> is of the type <nil>, expected string")
 	}
-	other := isKind(t, r, next)
-	if other == nil {
+	other := otherKind(t, r, next)
+	if len(other) == 0 {
 		return nil
 	}
 	if form := s.schemaOf(t, r.Resource.Version); form != nil {
@@ -133,10 +135,27 @@ func (s *Server) keepsCustomKind(t *table, r Request, next *unstructured.Unstruc
 	if _, err := schema.ParseGroupVersion(head.APIVersion); err != nil {
 		return r.undecodable(t, next, err.Error())
 	}
-	if head.APIVersion == "" {
-		return apierrors.NewInternalError(errors.New("Object 'apiVersion' is missing in 'object has no apiVersion field'")) //nolint:staticcheck // the words are the API server's
+	return r.takesKind(t, old, next, other)
+}
+
+// takesKind returns why a custom resource cannot become another kind. A write of its status takes the status alone, whatever the kind is.
+func (r Request) takesKind(t *table, old, next *unstructured.Unstructured, other field.ErrorList) error {
+	if err := cmp.Or(r.named(next), agrees(t, old, next)); err != nil {
+		return err
 	}
-	return cmp.Or(r.named(next), other)
+	switch {
+	case next.GetAPIVersion() == "":
+		return apierrors.NewInternalError(errors.New("Object 'apiVersion' is missing in 'object has no apiVersion field'")) //nolint:staticcheck // the words are the API server's
+	case r.Subresource == "status":
+		next.SetKind(t.kind)
+		return nil
+	}
+	keepMetadata(old, next)
+	anyName := func(string, bool) []string { return nil }
+	path := field.NewPath("metadata")
+	errs := validation.ValidateObjectMetaAccessor(next, t.namespaced, anyName, path)
+	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(next, old, path)...)
+	return apierrors.NewInvalid(next.GroupVersionKind().GroupKind(), next.GetName(), append(errs, other...))
 }
 
 // isOf returns why a version and a kind are not those of the request, or nil.
@@ -150,7 +169,7 @@ func (r Request) isOf(t *table, version, kind string) error {
 	case scheme.Scheme.Recognizes(is):
 		return fmt.Errorf("converting (%s.%s) to (%s.%s): unknown conversion", parsed.Version, kind, internal(t.group), t.kind)
 	}
-	return fmt.Errorf("no kind %q is registered for version %q in scheme %q", kind, version, "pkg/api/legacyscheme/scheme.go:30")
+	return fmt.Errorf("no kind %q is registered for version %q in scheme %q", kind, version, "pkg/runtime/scheme.go:111")
 }
 
 // internalVersion returns the error for an object without a version: a real server decodes it into its own type, whose fields have

@@ -166,7 +166,10 @@ func (s *Server) scaleFrom(r Request, custom bool, scale *unstructured.Unstructu
 	if scale == nil {
 		sent, err = r.object(t)
 	} else if sent, err = patched(t, r, scale); err == nil {
-		err = s.keepsKind(t, r, sent)
+		if version := sent.Object["apiVersion"]; custom && (version == nil || version == "") { // the server has no type of its own for it
+			sent.SetAPIVersion(kind.GroupVersion().String())
+		}
+		err = s.keepsKind(t, r, scale, sent)
 	}
 	if err == nil {
 		err = s.decode(t, r, sent, nil)
