@@ -50,6 +50,7 @@ func (s *Server) patch(t *table, r Request, old *unstructured.Unstructured) (*un
 	if shares := r.contentType == string(types.MergePatchType); shares && (!s.typed(t, r) || len(t.rewrites) > 0) {
 		next = next.DeepCopy() // it is going to be changed in place
 	}
+	r.foreign = t.custom && len(otherKind(t, r, next)) > 0
 	if err := s.keepsKind(t, r, old, next); err != nil {
 		return nil, err
 	}

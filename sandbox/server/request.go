@@ -63,6 +63,8 @@ type Request struct {
 	// shape is how the client takes the answer.
 	shape shape
 	agent string
+	// foreign: a patch has made the custom resource one of another kind, whose fields have no managers.
+	foreign bool
 	// prefix is that of a name which the server has made.
 	prefix string
 	// reply is what the response says beside its body; nil means that there is no client.

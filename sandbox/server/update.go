@@ -101,7 +101,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 // types, no manager changes if any part that a client sends is not of its type.
 func (s *Server) owned(t *table, r Request, old, next *unstructured.Unstructured) *unstructured.Unstructured {
 	switch {
-	case r.applies():
+	case r.applies(), r.foreign:
 		return limit(t, r.Subresource, old, next)
 	case t.converter(r.Resource.Version) != nil && r.Subresource != "scale":
 		return limit(t, r.Subresource, old, s.owners.updated(t, r, old, next))
