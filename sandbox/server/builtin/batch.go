@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"maps"
 	"slices"
@@ -54,6 +55,18 @@ func checkJob(f *findings, next, old *batchv1.Job) {
 	}
 	if old != nil {
 		checkJobChange(f, next, old)
+	}
+	checkHostname(f, next)
+}
+
+// checkHostname checks that the Pods of an indexed Job, whose hostnames have their indexes, can be created.
+func checkHostname(f *findings, j *batchv1.Job) {
+	if j.Spec.CompletionMode == nil || *j.Spec.CompletionMode != batchv1.IndexedCompletion || j.Spec.Completions == nil || *j.Spec.Completions < 1 {
+		return
+	}
+	longest := fmt.Sprintf("%s-%d", j.Name, *j.Spec.Completions-1)
+	if len(utilvalidation.IsDNS1123Label(longest)) > 0 {
+		f.invalid(field.NewPath("metadata", "name"), j.Name, "will not able to create pod with invalid DNS label: "+longest)
 	}
 }
 
