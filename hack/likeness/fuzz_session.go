@@ -201,14 +201,16 @@ func isSettled(a answer) bool {
 	if a.Code >= http.StatusMultipleChoices || metadata["uid"] == nil {
 		return true
 	}
+	if status, _ := o["status"].(map[string]any); o["kind"] == "PodDisruptionBudget" && status["observedGeneration"] != metadata["generation"] {
+		return false
+	}
 	finalizers, _ := metadata["finalizers"].([]any)
 	if metadata["deletionTimestamp"] != nil {
 		return !slices.ContainsFunc(finalizers, func(f any) bool {
 			return f == "orphan" || f == "foregroundDeletion"
 		})
 	}
-	status, _ := o["status"].(map[string]any)
-	return metadata["ownerReferences"] == nil && (o["kind"] != "PodDisruptionBudget" || status["observedGeneration"] == metadata["generation"])
+	return metadata["ownerReferences"] == nil
 }
 
 //go:embed fuzz_excuses.json
