@@ -85,24 +85,33 @@ func fillFree(s *corev1.ServiceSpec) {
 
 // releaseFamilies removes the second address and family of a Service that is to have one, and checks that others keep theirs.
 func releaseFamilies(f *findings, s, was *corev1.ServiceSpec) {
-	policy, single := spec().Child("ipFamilyPolicy"), *s.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack
-	if single && len(s.ClusterIPs) > 1 && sameAddresses(s, was) {
-		s.ClusterIPs = s.ClusterIPs[:1]
+	if *s.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
+		releaseSecond(f, s, was)
+		return
 	}
-	if single && len(s.IPFamilies) > 1 && slices.Equal(s.IPFamilies, was.IPFamilies) {
-		s.IPFamilies = s.IPFamilies[:1]
-	}
-	if !single && len(s.ClusterIPs) > 0 && len(s.ClusterIPs) < len(was.ClusterIPs) {
+	policy := spec().Child("ipFamilyPolicy")
+	if len(s.ClusterIPs) > 0 && len(s.ClusterIPs) < len(was.ClusterIPs) {
 		f.invalid(policy, *s.IPFamilyPolicy, "must be 'SingleStack' to release the secondary cluster IP")
 	}
-	if !single && len(s.IPFamilies) > 0 && len(s.IPFamilies) < len(was.IPFamilies) {
+	if len(s.IPFamilies) > 0 && len(s.IPFamilies) < len(was.IPFamilies) {
 		f.invalid(policy, *s.IPFamilyPolicy, "must be 'SingleStack' to release the secondary IP family")
 	}
+}
+
+// releaseSecond removes the second address and family of a Service, unless a client has just set them: that is an error.
+func releaseSecond(f *findings, s, was *corev1.ServiceSpec) {
+	policy := spec().Child("ipFamilyPolicy")
+	if len(s.ClusterIPs) > 1 && sameAddresses(s, was) {
+		s.ClusterIPs = s.ClusterIPs[:1]
+	}
+	if len(s.IPFamilies) > 1 && slices.Equal(s.IPFamilies, was.IPFamilies) {
+		s.IPFamilies = s.IPFamilies[:1]
+	}
 	const why = "must be 'RequireDualStack' or 'PreferDualStack' when multiple %s are specified"
-	if single && len(s.ClusterIPs) == 2 {
+	if len(s.ClusterIPs) == 2 {
 		f.invalid(policy, *s.IPFamilyPolicy, fmt.Sprintf(why, "cluster IPs"))
 	}
-	if single && len(s.IPFamilies) == 2 {
+	if len(s.IPFamilies) == 2 {
 		f.invalid(policy, *s.IPFamilyPolicy, fmt.Sprintf(why, "IP families"))
 	}
 }
