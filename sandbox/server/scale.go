@@ -238,8 +238,8 @@ func (t *table) scaled(old, sent *unstructured.Unstructured) (*unstructured.Unst
 	}
 	if uid := sent.GetUID(); uid != "" && uid != old.GetUID() && !t.custom { // whose uid is not looked at
 		resource := schema.GroupResource{Group: t.group, Resource: t.plural + "/scale"}
-		return nil, apierrors.NewConflict(resource, old.GetName(), fmt.Errorf(
-			"Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID())) //nolint:staticcheck // the words are the API server's
+		return nil, apierrors.NewConflict(resource, old.GetName(), fmt.Errorf( //nolint:staticcheck // the words are the API server's
+			"Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
 	}
 	next := old.DeepCopy()
 	if version := sent.GetResourceVersion(); version != "" {

@@ -4,7 +4,6 @@
 package server
 
 import (
-	"cmp"
 	"crypto/ecdsa"
 	"fmt"
 	"slices"
@@ -20,7 +19,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -365,42 +363,6 @@ const uidPrefix = "00000000-0000-4000-8000-"
 func (s *Server) uid() types.UID {
 	s.uids++
 	return types.UID(fmt.Sprintf("%s%012d", uidPrefix, s.uids))
-}
-
-// find returns the table of a resource in a served version.
-func (s *Server) find(gvr schema.GroupVersionResource) (*table, error) {
-	t, found := s.tables[gvr.GroupResource()]
-	switch {
-	case s.broken[gvr.Group]:
-		return nil, apierrors.NewServiceUnavailable("service unavailable")
-	case !found && s.own(gvr.Group), found && !t.custom && !t.withdrawn && !slices.Contains(t.versions, gvr.Version):
-		return nil, notFound()
-	case !found || t.withdrawn || !slices.Contains(t.versions, gvr.Version):
-		return nil, &apierrors.StatusError{ErrStatus: notServed()}
-	}
-	return t, nil
-}
-
-// own reports whether a group is one of the server's own, not of CRDs.
-func (s *Server) own(group string) bool {
-	for name, t := range s.tables {
-		if name.Group == group && !t.custom {
-			return true
-		}
-	}
-	return false
-}
-
-// sorted returns the tables in a fixed order.
-func (s *Server) sorted() []*table {
-	var out []*table
-	for _, t := range s.tables {
-		out = append(out, t)
-	}
-	slices.SortFunc(out, func(a, b *table) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.plural, b.plural))
-	})
-	return out
 }
 
 func keyOf(u *unstructured.Unstructured) types.NamespacedName {
