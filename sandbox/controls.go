@@ -104,7 +104,7 @@ func (s *Sandbox) control(ctx context.Context, verb ControlVerb, c Control) erro
 		}
 		f, err := s.fault(*c.Request)
 		if err == nil {
-			s.Fail(f)
+			s.fail(f)
 		}
 		return err
 	case ControlRelease:
@@ -133,18 +133,22 @@ func (s *Sandbox) release(c Control) error {
 // verbs are those of requests that can fail.
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
-// fault returns a fault of requests that a person has named.
+// fault returns a fault of requests that a person has named, with the names of the server.
 func (s *Sandbox) fault(f Fault) (Fault, error) {
-	served := s.server.Named(strings.ToLower(f.Resource))
 	switch {
-	case !slices.Contains(verbs, f.Verb):
+	case f.Verb != "" && !slices.Contains(verbs, f.Verb):
 		return f, fmt.Errorf("no request has the verb %q, only %s", f.Verb, strings.Join(verbs, ", "))
-	case len(served) == 0:
-		return f, fmt.Errorf("the sandbox serves no resource %q", f.Resource)
 	case f.Code != 0 && (f.Code < http.StatusBadRequest || f.Code > 599):
 		return f, fmt.Errorf("%d is no status of a failure, which is 400 to 599", f.Code)
 	case f.Times < 0:
 		return f, fmt.Errorf("requests cannot fail %d times", f.Times)
+	}
+	if f.Resource == "" {
+		return f, nil
+	}
+	served := s.server.Named(strings.ToLower(f.Resource))
+	if len(served) == 0 {
+		return f, fmt.Errorf("the sandbox serves no resource %q", f.Resource)
 	}
 	if f.Resource = served[0].GVR.GroupResource().String(); !served[0].Namespaced {
 		f.Namespace = ""

@@ -6,6 +6,7 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -35,9 +36,9 @@ type Request struct {
 
 // Fault makes requests fail. Empty fields match everything.
 type Fault struct {
-	// Verb is that of RBAC.
+	// Verb is that of RBAC, as in [Request].
 	Verb string `json:"verb,omitempty"`
-	// Resource is a plural with its group, as in "deployments.apps", and Subresource a subresource.
+	// Resource is a resource as kubectl takes it, as in "deployments" or "deployments.apps", and Subresource a subresource.
 	Resource    string `json:"resource,omitempty"`
 	Subresource string `json:"subresource,omitempty"`
 	// Namespace and Name are those of the object.
@@ -75,9 +76,26 @@ type recorder struct {
 	faults   []*Fault
 }
 
-// seen returns a connection whose requests are recorded, and fail as they are told to.
+// seen returns a connection whose requests are recorded, and fail as they are told to. It ends with the sandbox.
 func (s *Sandbox) seen(c *server.Client) *server.Client {
-	return c.Through(s.requests.before, s.requests.after)
+	out := c.Through(s.requests.before, s.requests.after)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clients = append(s.clients, out); s.stopped {
+		out.Sever()
+	}
+	return out
+}
+
+// sever ends the connections of clients: a client that outlives the sandbox gets the errors that it gets from a server that is
+// gone.
+func (s *Sandbox) sever() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	for _, c := range s.clients {
+		c.Sever()
+	}
 }
 
 // before returns the error with which a request fails, if it is to.
@@ -115,8 +133,18 @@ func (r *recorder) after(_ context.Context, asked server.Request, code int) erro
 }
 
 // Fail makes requests of clients fail that match, until end is called. Of several faults that match, the first one applies.
-// The controllers that make workloads come alive are not affected.
+// The controllers that make workloads come alive are not affected. It panics if no request can match, as with a resource that
+// the sandbox does not serve: a test that lets nothing fail would look like one that passes.
 func (s *Sandbox) Fail(f Fault) (end func()) {
+	f, err := s.fault(f)
+	if err != nil {
+		panic(fmt.Sprintf("sandbox: letting requests fail: %v", err))
+	}
+	return s.fail(f)
+}
+
+// fail is Fail for a fault with the names of the server.
+func (s *Sandbox) fail(f Fault) (end func()) {
 	r := &s.requests
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -82,10 +82,14 @@ type Sandbox struct {
 
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+
+	mu      sync.Mutex
+	clients []*server.Client
+	stopped bool
 }
 
-// Start starts a sandbox, which serves when Start returns. It ends with [Sandbox.Stop], or when the context does; then
-// Stop still removes its files.
+// Start starts a sandbox, which serves when Start returns. It ends with [Sandbox.Stop]. If the context ends before, its port
+// closes and workloads stand still; Stop still removes its files.
 func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Sandbox{requests: recorder{on: o.Record}, cancel: cancel}
@@ -207,11 +211,12 @@ func (s *Sandbox) Kept() bool { return s.kept }
 // at such a version, the next page of one, and a watch that resumes from it get the error 410 Expired.
 func (s *Sandbox) Compact() { s.server.Compact() }
 
-// Stop ends the sandbox, keeps its objects if it is to, and removes its kubeconfig. It returns when nothing of it runs any
-// more. A second call does nothing.
+// Stop ends the sandbox, keeps its objects if it is to, and removes its kubeconfig. Clients get errors from then on, and their
+// watches end. It returns when nothing of it runs any more. A second call does nothing.
 func (s *Sandbox) Stop() {
 	s.cancel()
 	s.work.Wait()
+	s.sever()
 	s.Leave()
 }
 

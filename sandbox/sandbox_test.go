@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,6 +117,51 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
+// TestClientsEndWithTheirSandbox holds that a client that is left shows itself by errors, as with a real server that is gone.
+func TestClientsEndWithTheirSandbox(t *testing.T) {
+	t.Parallel()
+	s := sandbox.New(t, sandbox.Options{NoWorkloads: true})
+	before := kubernetes.NewForConfigOrDie(s.Config())
+	watch, err := before.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Stop()
+	if event, open := <-watch.ResultChan(); open {
+		t.Errorf("the watch has got %v, want its end", event)
+	}
+	for name, client := range map[string]kubernetes.Interface{"before": before, "after": kubernetes.NewForConfigOrDie(s.Config())} {
+		if _, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("a client that was made %s the end of the sandbox: %v, want a refused connection", name, err)
+		}
+	}
+}
+
+// TestAFaultThatNoRequestCanMeetPanics holds that a test learns of a name that is wrong.
+func TestAFaultThatNoRequestCanMeetPanics(t *testing.T) {
+	t.Parallel()
+	s := sandbox.New(t, sandbox.Options{NoWorkloads: true})
+	for name, tt := range map[string]struct {
+		fault sandbox.Fault
+		want  string
+	}{
+		"a short name of kubectl": {sandbox.Fault{Verb: "create", Resource: "deploy"}, ""},
+		"everything":              {sandbox.Fault{Code: 503}, ""},
+		"an unknown verb":         {sandbox.Fault{Verb: "post", Resource: "pods"}, `no request has the verb "post"`},
+		"an unknown resource":     {sandbox.Fault{Resource: "nosuch"}, `the sandbox serves no resource "nosuch"`},
+		"a status of success":     {sandbox.Fault{Resource: "pods", Code: 200}, "200 is no status of a failure"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if got := fmt.Sprint(recover()); tt.want == "" && got != "<nil>" || !strings.Contains(got, tt.want) {
+					t.Errorf("panicked with %s, want %q", got, tt.want)
+				}
+			}()
+			defer s.Fail(tt.fault)()
+		})
+	}
+}
+
 func TestRequestsFailAsTheyAreToldTo(t *testing.T) {
 	t.Parallel()
 	for name, connect := range map[string]func(*sandbox.Sandbox) kubernetes.Interface{
@@ -126,7 +172,7 @@ func TestRequestsFailAsTheyAreToldTo(t *testing.T) {
 			t.Parallel()
 			s := sandbox.New(t, sandbox.Options{NoWorkloads: true, Record: true})
 			deployments := connect(s).AppsV1().Deployments("default")
-			s.Fail(sandbox.Fault{Verb: "create", Resource: "deployments.apps", Code: http.StatusConflict, Times: 1})
+			s.Fail(sandbox.Fault{Verb: "create", Resource: "deployments", Code: http.StatusConflict, Times: 1})
 			end := s.Fail(sandbox.Fault{Verb: "list", Resource: "deployments.apps"})
 			_, refused := deployments.Create(t.Context(), web(), metav1.CreateOptions{})
 			_, created := deployments.Create(t.Context(), web(), metav1.CreateOptions{})
