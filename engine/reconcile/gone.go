@@ -28,8 +28,11 @@ const inheritedLook = 30 * time.Second
 // reconcileGone runs the delete handlers of the batch's objects that are gone already. Unfinished objects stay in the
 // batch; all do if a pause holds the key. It returns when they are due.
 func (s *Controller) reconcileGone(ctx context.Context, key cache.ObjectName, t *Batch, halt *pause.Pause) (next queue.Next, err error) {
+	for _, d := range t.Gone {
+		inherit(d, t) // all of them: an error of one keeps the others for later
+	}
 	if halt != nil {
-		keepGone(t)
+		t.Unfinalized = t.Gone
 		return next, nil
 	}
 	if slices.Contains(t.Granted, Itself) {
@@ -38,7 +41,6 @@ func (s *Controller) reconcileGone(ctx context.Context, key cache.ObjectName, t 
 		}
 	}
 	for i, d := range t.Gone {
-		inherit(d, t)
 		if s.isBack(key, d, t) {
 			continue
 		}
@@ -62,12 +64,12 @@ func (s *Controller) reconcileGone(ctx context.Context, key cache.ObjectName, t 
 		due, err := s.runGone(ctx, key, d, changesOf(d, t.Child))
 		if err != nil {
 			t.Unfinalized = append(t.Unfinalized, t.Gone[i:]...)
-			return next, err
+			return next, goneError{err, d}
 		}
 		if t.Memory != nil && t.Memory.UID == d.Memory.UID { // if a selector selects it again, it is a new object
-			next := newState(d.Memory.UID)
-			next.Writes = d.Memory.Open().Writes
-			t.Memory = next.Stored()
+			fresh := newState(d.Memory.UID)
+			fresh.Writes = d.Memory.Open().Writes
+			t.Memory = fresh.Stored()
 			t.Replaced()
 		}
 		if !d.Memory.Finalized && due.After > 0 {
@@ -85,13 +87,14 @@ func inherit(d *Tombstone, t *Batch) {
 	}
 }
 
-// keepGone keeps the batch's tombstones until a pause ends.
-func keepGone(t *Batch) {
-	for _, d := range t.Gone {
-		inherit(d, t)
-	}
-	t.Unfinalized = t.Gone
+// goneError is the error of a reconcile over an object that is gone.
+type goneError struct {
+	error
+	of *Tombstone
 }
+
+// Unwrap returns the error without the object.
+func (e goneError) Unwrap() error { return e.error }
 
 // forgetGone drops the state of a key that has no object. It reports whether the object is gone for certain.
 func (s *Controller) forgetGone(key cache.ObjectName, t *Batch, memory *ObjectState) (gone bool) {
@@ -145,6 +148,9 @@ func (s *Controller) runGone(ctx context.Context, key cache.ObjectName, d *Tombs
 		opening{rules: &s.Rules.Progress, wakes: true})
 	out := p.runGone(ctx, st)
 	p.Observer.Ended(p, out, s.Rules.Readers)
+	if out.Err == nil {
+		memory.Troubles.LogRecovered(p.Log(), Itself, finishedAgain)
+	}
 	if out.Err == nil && (p.memory.Finalized || out.Due.After <= 0) {
 		memory.Troubles.Gone()
 	}

@@ -225,6 +225,10 @@ func (m *StoredState) back(now *StoredState, unseen bool) *StoredState {
 		now = m
 	}
 	was, out := m.Open(), now.Open()
+	if out.UID != was.UID && was.Troubles.Any() { // the log has their end when the object is reconciled
+		out = newState(was.UID)
+		out.Writes, out.Troubles = was.Writes, was.Troubles
+	}
 	for _, id := range slices.Sorted(maps.Keys(was.Done)) {
 		if was.Done[id].Book == nil {
 			continue

@@ -129,6 +129,9 @@ func (o *Observer) Idle(key cache.ObjectName, w Why) {
 	}
 }
 
+// finishedAgain is the log line for the end of failed reconciles.
+const finishedAgain = "reconcile finished again"
+
 // settled logs which handlers work again, once their changes are written, and notes which are not tried again for now.
 func (o *Observer) settled(p *run, out Result) {
 	troubles := &p.memory.Troubles
@@ -146,7 +149,7 @@ func (o *Observer) settled(p *run, out Result) {
 		}
 	}
 	if out.Stands {
-		troubles.LogRecovered(p.Log(), Itself, "reconcile finished again")
+		troubles.LogRecovered(p.Log(), Itself, finishedAgain)
 	}
 }
 

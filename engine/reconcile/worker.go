@@ -103,9 +103,13 @@ func hasFailed(ctx context.Context, err error) bool {
 // errors for which one line stands, nor conflicts that pass.
 func (s *Controller) failed(key cache.ObjectName, t *Batch, err error) (wait time.Duration) {
 	s.noteRequest(key, err)
-	before, m := t.Failed(err), t.Memory.Open()
+	stored := &t.Memory
+	if gone, is := errors.AsType[goneError](err); is {
+		stored = &gone.of.Memory
+	}
+	before, m := t.Failed(err), (*stored).Open()
 	m.UID = cmp.Or(m.UID, t.UID)
-	defer func() { t.Memory = m.Stored() }()
+	defer func() { *stored = m.Stored() }()
 	wait = min(reconcileBackoff<<min(before, 12), mostReconcileBackoff)
 	if backoff.IsRejected(err) {
 		wait = min(wait, mostRejectedBackoff)

@@ -38,6 +38,8 @@ type Batch[M any] struct {
 	waits bool
 	// stored: Unfinalized is stored already.
 	stored, handled bool
+	// failed describes the failed reconciles before this one.
+	failed unfinished
 }
 
 // Take moves the changes of a key into a batch for a reconcile.
@@ -53,7 +55,7 @@ func (b *Inbox[M]) Take(key Key) *Batch[M] {
 	}
 	s.Changes = Changes{}
 	s.came, s.parked, s.changed, s.expected, s.gone = false, false, nil, nil, nil
-	s.turn, s.phase = t, s.phase.after(onTake)
+	s.turn, s.phase, t.failed = t, s.phase.after(onTake), s.unfinished
 	return t
 }
 
@@ -76,6 +78,7 @@ func (t *Batch[M]) Replaced() {
 	defer t.inbox.lines.flush()
 	t.inbox.mu.Lock()
 	defer t.inbox.mu.Unlock()
+	t.failed = unfinished{}
 	t.inbox.setHealthLocked(t.key, t.inbox.stateLocked(t.key), ops.ObjectHealth{})
 }
 
@@ -108,17 +111,19 @@ func (t *Batch[M]) storeLocked(s *state[M]) {
 	}
 }
 
-// Failed counts a reconcile that ended with an error. It returns how many reconciles in a row failed before it.
+// Failed counts a reconcile that ended with an error, also if one of its objects has a new health. It returns how many
+// reconciles in a row failed before it.
 func (t *Batch[M]) Failed(err error) (before int) {
 	t.inbox.mu.Lock()
 	defer t.inbox.mu.Unlock()
-	s := t.inbox.stateLocked(t.key)
-	if s.unfinished.count == 0 {
-		s.unfinished.since = time.Now()
+	now := t.failed
+	if now.count == 0 {
+		now.since = time.Now()
 	}
-	s.unfinished.count++
-	s.unfinished.err = short(why.Plainly(err.Error()))
-	return s.unfinished.count - 1
+	now.count++
+	now.err = short(why.Plainly(err.Error()))
+	t.inbox.stateLocked(t.key).unfinished = now
+	return now.count - 1
 }
 
 // Handled records that the reconcile has dealt with the changes.
