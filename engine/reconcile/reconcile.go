@@ -37,6 +37,8 @@ func (s *Controller) reconcile(ctx context.Context, key cache.ObjectName, batch 
 	halt := s.Pauses.Around(key.Namespace, true)
 	if s.Rules.Digests && (halt == nil || halt.By != pause.Operator) {
 		if err := s.Host.Keyed(ctx); err != nil {
+			memory := batch.Memory.Open().expecting(batch.Expected, batch.Awaited)
+			batch.Memory = memory.Stored()
 			return queue.Next{}, err
 		}
 	}
