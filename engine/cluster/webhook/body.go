@@ -136,8 +136,9 @@ func (l *lane) read(ctx context.Context, w http.ResponseWriter, r *http.Request,
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a test's writer has none
+	of.claimed = max(0, r.ContentLength)
 	var body bytes.Buffer
-	body.Grow(int(min(max(0, r.ContentLength), claimedBytes)) + bytes.MinRead)
+	body.Grow(int(min(of.claimed, claimedBytes)) + bytes.MinRead)
 	_, err := io.Copy(&body, &held{http.MaxBytesReader(w, r.Body, l.bytes), l.gate, of})
 	if full, is := errors.AsType[*refusal](err); is {
 		return nil, full

@@ -47,8 +47,8 @@ type load struct {
 // request is a request on its way through the gate.
 type request struct {
 	namespace string
-	// bytes are those of the body, as far as they have been read.
-	bytes int64
+	// bytes are those of the body, as far as they have been read. claimed is its Content-Length; zero if the client does not say one.
+	bytes, claimed int64
 	// users are the function that runs, and the one that answers. The bytes are held until both have ended.
 	users int
 	turn  chan error
@@ -63,19 +63,20 @@ func newGate(atOnce int, b bounds) *gate {
 }
 
 // hold counts bytes that a request has read. It returns false if there are too many, and the request has to be refused. If a namespace has
-// more bytes that wait, its newest requests are refused instead.
+// more bytes that wait than the request will have, its newest requests are refused instead.
 func (g *gate) hold(r *request, bytes int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	defer g.next()
+	size := max(r.bytes+bytes, r.claimed)
 	for g.held+bytes > g.heldBytes {
-		largest, most := "", r.bytes+bytes
+		largest, most := "", size
 		for namespace := range g.queues {
 			if size := g.queued(namespace); size > most {
 				largest, most = namespace, size
 			}
 		}
-		if most == r.bytes+bytes {
+		if most == size {
 			return false
 		}
 		g.refuse(largest)

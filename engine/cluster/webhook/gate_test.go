@@ -236,3 +236,39 @@ func TestALargeRequestHasItsTurn(t *testing.T) {
 		}
 	})
 }
+
+// TestTheBeginningOfALargeBodyRefusesNobody holds that small requests that wait are not refused for a large one of which little has come,
+// while other large ones have all bytes: it would be refused later anyway.
+func TestTheBeginningOfALargeBodyRefusesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1, bounds{room: 100, heldBytes: 100, runningBytes: 50})
+		enter := func(namespace string, bytes int64) (request *request, err chan error) {
+			r, out := in(namespace, 0), make(chan error, 1)
+			if !g.hold(r, bytes) {
+				t.Fatalf("%d bytes of %s are refused", bytes, namespace)
+			}
+			go func() { out <- g.enter(t.Context(), r) }()
+			synctest.Wait()
+			return r, out
+		}
+		runs, _ := enter("x", 30)
+		var shop []chan error
+		for range 3 {
+			_, err := enter("shop", 5)
+			shop = append(shop, err)
+		}
+		reading, next := newRequest(), newRequest()
+		reading.claimed, next.claimed = 80, 80
+		if !g.hold(reading, 55) || g.hold(next, 1) {
+			t.Error("the request with the bytes beyond the bound is not refused")
+		}
+		synctest.Wait()
+		for _, err := range shop {
+			if len(err) > 0 {
+				t.Errorf("a small request that waits: %v", <-err)
+			}
+		}
+		g.release(reading)
+		g.leave(runs)
+	})
+}
