@@ -85,6 +85,10 @@ func (t *twin) listed(op *dsl.Operator, r *dsl.Resource) (out []*unstructured.Un
 	}
 	_ = list.EachListItem(func(item runtime.Object) error { // the function returns no error
 		o, is := item.(*unstructured.Unstructured)
+		if is && o.GetKind() == "" { // as in lists of kinds that are built in
+			o.SetAPIVersion(list.GetAPIVersion())
+			o.SetKind(strings.TrimSuffix(list.GetKind(), "List"))
+		}
 		if is && o.GetDeletionTimestamp() == nil && selector.Matches(labels.Set(o.GetLabels())) && chosen.Matches(selectedFields(o, chosen)) && t.inScope(op, o, spaces) {
 			out = append(out, o)
 		}
@@ -107,6 +111,9 @@ func selectedFields(o *unstructured.Unstructured, selector fields.Selector) fiel
 // inScope reports whether an object is in a namespace that the selector selects and the scope of an operator names.
 func (t *twin) inScope(op *dsl.Operator, o *unstructured.Unstructured, spaces labels.Selector) bool {
 	namespace := o.GetNamespace()
+	if o.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Namespace") {
+		namespace = o.GetName() // selectors of namespaces select it by its own labels
+	}
 	if namespace == "" {
 		return true
 	}

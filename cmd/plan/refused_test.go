@@ -94,3 +94,32 @@ func TestAPlanLeavesOutObjectsThatARuleDoesNotSee(t *testing.T) {
 		})
 	}
 }
+
+// TestAPlanSelectsNamespacesByTheirOwnLabels holds that rules about Namespaces hold for those that the selector of namespaces selects, as
+// the API server has it.
+func TestAPlanSelectsNamespacesByTheirOwnLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		op, functions := read(t, `
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: spaces}
+admission:
+  - resource: namespaces.v1
+    namespaceSelector: {matchLabels: {team: web}}
+    validate: [{id: never, rule: "false", message: no}]
+`)
+		objects := objectsOf(t, `
+{apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: s, labels: {team: web}}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: test, uid: t, labels: {team: db}}}
+`)
+		report, err := Make(Job{For: time.Hour}, &Input{Operator: op, Functions: functions, Objects: Objects{List: objects}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []Refusal{{Kind: "Namespace", Name: "shop", Rule: "namespaces/never", Message: "no"}}
+		if diff := cmp.Diff(want, report.Refused); diff != "" {
+			t.Errorf("refused (-want +got):\n%s", diff)
+		}
+	})
+}
