@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -40,38 +39,31 @@ type Refusal struct {
 	Message string `json:"message"`
 }
 
-// refusals returns the objects of the twin that rules of an operator would refuse if they were written as they are. Rules that another
-// version of the operator has, too, do not count.
+// refusals returns the objects of the twin that rules of an operator would refuse if they were written as they are. Objects that the
+// same rule of another version of the operator refuses, too, do not count.
 func (t *twin) refusals(op, against *dsl.Operator) (out []Refusal) {
+	known := map[Refusal]bool{}
+	if against != nil {
+		for _, one := range t.refusals(against, nil) {
+			one.Message = ""
+			known[one] = true
+		}
+	}
 	for _, r := range op.Resources() {
 		for _, h := range r.Admissions() {
-			if a := h.Admission; a.Mutates || a.Action != dsl.ActionDeny || len(a.Subresources) > 0 ||
-				!slices.Contains(a.Operations, admissionv1.Update) || hasRule(against, r, h) {
+			if a := h.Admission; a.Mutates || a.Action != dsl.ActionDeny || len(a.Subresources) > 0 || !slices.Contains(a.Operations, admissionv1.Update) {
 				continue
 			}
 			for _, o := range t.listed(op, r) {
-				if message, is := refuses(op, r, h, o); is {
-					out = append(out, Refusal{o.GetKind(), o.GetNamespace(), o.GetName(), r.Name.Resource + "/" + h.ID, message})
+				one := Refusal{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Rule: r.Name.Resource + "/" + h.ID}
+				if message, is := refuses(op, r, h, o); is && !known[one] {
+					one.Message = message
+					out = append(out, one)
 				}
 			}
 		}
 	}
 	return out
-}
-
-// hasRule reports whether an operator has the same rule.
-func hasRule(op *dsl.Operator, r *dsl.Resource, h *dsl.Handler) bool {
-	if op == nil {
-		return false
-	}
-	for _, other := range op.Resources() {
-		for _, rule := range other.Admissions() {
-			if other.Name.Objects() == r.Name.Objects() && rule.ID == h.ID && h.Admission.Policy != nil && reflect.DeepEqual(rule.Admission.Policy, h.Admission.Policy) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // listed returns the objects of a resource about whose updates its rules decide.

@@ -41,6 +41,9 @@ func TestAPlanNamesObjectsThatANewRuleWouldRefuse(t *testing.T) {
 		{"a rule that was there", "[" + image + "]", "[" + image + "]", nil},
 		{"a rule that has changed", "[{id: image, rule: 'true'}]", "[" + image + "]", []Refusal{{"Site", "shop", "docs", "sites/image", "no httpd:2"}}},
 		{"a rule about creations alone", "[{id: other, rule: 'true'}]", "[" + strings.Replace(image, "{id", "{operations: [create], id", 1) + "]", nil},
+		{"a rule that only warned before", "[" + strings.Replace(image, "{id", "{action: warn, id", 1) + "]", "[" + image + "]", []Refusal{{"Site", "shop", "docs", "sites/image", "no httpd:2"}}},
+		{"a rule that was about creations alone", "[" + strings.Replace(image, "{id", "{operations: [create], id", 1) + "]", "[" + image + "]", []Refusal{{"Site", "shop", "docs", "sites/image", "no httpd:2"}}},
+		{"a rule that was about others", "[" + image + "]\n    selector: {matchLabels: {tier: gold}}", "[" + image + "]", []Refusal{{"Site", "shop", "docs", "sites/image", "no httpd:2"}}},
 		{"a rule that warns", "[{id: other, rule: 'true'}]", "[" + strings.Replace(image, "{id", "{action: warn, id", 1) + "]", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
