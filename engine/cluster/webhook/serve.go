@@ -68,8 +68,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.reviewing(to, 1)
+	defer s.reviewing(to, -1)
 	result := s.answer(w, r, to, began)
-	s.reviewing(to, -1)
 	if s.set.Metrics != nil {
 		s.set.Metrics.Reviewed(to.path, result, time.Since(began))
 	}
