@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	registrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -188,10 +189,10 @@ func Namespaces(op *dsl.Operator, namespace string, r *dsl.Resource) *metav1.Lab
 		}
 	}
 	if len(names) > 0 && !globs {
-		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{Key: corev1NameLabel, Operator: metav1.LabelSelectorOpIn, Values: names})
+		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: names})
 	}
 	if slices.Sort(not); len(not) > 0 {
-		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{Key: corev1NameLabel, Operator: metav1.LabelSelectorOpNotIn, Values: slices.Compact(not)})
+		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: slices.Compact(not)})
 	}
 	return out
 }
@@ -223,9 +224,6 @@ func labelSelector(text string) *metav1.LabelSelector {
 	}
 	return out
 }
-
-// corev1NameLabel is the label with the name that the API server gives every namespace.
-const corev1NameLabel = "kubernetes.io/metadata.name"
 
 func (m maker) variables() (out []registrationv1.Variable) {
 	for _, v := range m.handler.Admission.Policy.Variables {

@@ -38,7 +38,7 @@ func checkService(f *findings, next, old *corev1.Service) {
 	oneOf(f, path.Child("type"), s.Type,
 		corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)
 	checkSamePorts(f, path.Child("ports"), s)
-	checkSources(f, path.Child("LoadBalancerSourceRanges"), s) // the words have it so
+	checkSources(f, path.Child("LoadBalancerSourceRanges"), s) // the API server writes this field in upper case
 	checkTraffic(f, path, s)
 }
 
