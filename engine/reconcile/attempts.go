@@ -161,8 +161,8 @@ func (js Attempts) Record(r progress.Handler, e progress.Entry) progress.Record 
 	return progress.Record{Failed: true, Message: "it failed for good"}
 }
 
-// stand returns the health of the object with these handlers, and the reasons. Held: its deletion waits.
-func (p *run) stand(st State, readers []progress.Handler, held bool) ops.ObjectHealth {
+// health returns the health of the object with these handlers, and the reasons. Held: its deletion waits.
+func (p *run) health(st State, readers []progress.Handler, held bool) ops.ObjectHealth {
 	out := ops.ObjectHealth{Health: ops.Ready}
 	for _, reader := range readers {
 		open := p.unfinished(st, reader)

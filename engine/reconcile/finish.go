@@ -54,11 +54,11 @@ func (p *run) conclude(st State, v change) Result {
 	p.syncDaemons(st, !v.vanished)
 	out := p.result(st, nil)
 	out.Written = st.written()
-	out.Stand, out.Stands = p.stand(st, p.Rules.Readers, v.Held), true
-	if out.Written != nil && p.Rules.Echoes && len(out.Stand.Open) == 0 && p.isIdle(st, v) {
+	out.Health, out.HealthKnown = p.health(st, p.Rules.Readers, v.Held), true
+	if out.Written != nil && p.Rules.Echoes && len(out.Health.Open) == 0 && p.isIdle(st, v) {
 		out.Echoes = p.echoes(st)
 	}
-	out.Stand = p.standUnready(st, out.Stand)
+	out.Health = p.healthUnready(st, out.Health)
 	return out
 }
 

@@ -126,7 +126,7 @@ type Halt struct {
 	Said string
 }
 
-// Itself is the key of the reconcile's own requests among the handlers whose requests are rejected. They are its write,
+// Itself stands for the reconcile itself where requests and failures are noted by handler. Its own requests are its write,
 // and the read that confirms a missed deletion.
 const Itself = ""
 

@@ -29,7 +29,7 @@ type NoteKind int
 const (
 	// Plain is a note that says all by itself.
 	Plain NoteKind = iota
-	// FilterFails: the filter of a handler failed. FilterMended: it works again.
+	// FilterFails: the filter of a handler failed. FilterRecovered: it works again.
 	FilterFails
 	FilterRecovered
 )
@@ -106,8 +106,8 @@ func (o *Observer) Ended(p *run, out Result, handlers []progress.Handler) {
 	if out.Written != nil {
 		o.moved(out)
 	}
-	if out.Stands {
-		p.Inbox.SetHealth(p.Key, out.Stand)
+	if out.HealthKnown {
+		p.Inbox.SetHealth(p.Key, out.Health)
 	}
 	if o.Log.V(2).Enabled() {
 		log := p.Log()
@@ -148,7 +148,7 @@ func (o *Observer) settled(p *run, out Result) {
 			troubles.Rest(r.ID)
 		}
 	}
-	if out.Stands {
+	if out.HealthKnown {
 		troubles.LogRecovered(p.Log(), Itself, finishedAgain)
 	}
 }

@@ -173,9 +173,9 @@ func (p *run) readyMoved(live *unstructured.Unstructured) bool {
 	return conditions.Digest(conditions.Of(live, dsl.Ready)) != conditions.Digest(conditions.Of(p.Object, dsl.Ready))
 }
 
-// standUnready returns the health of an object whose handlers are done: it waits while the condition Ready of the engine
+// healthUnready returns the health of an object whose handlers are done: it waits while the condition Ready of the engine
 // is False, so that health and condition say the same.
-func (p *run) standUnready(st State, s ops.ObjectHealth) ops.ObjectHealth {
+func (p *run) healthUnready(st State, s ops.ObjectHealth) ops.ObjectHealth {
 	o := st.written()
 	if o == nil {
 		o = p.Object

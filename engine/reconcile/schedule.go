@@ -85,7 +85,7 @@ func (s *Controller) reconcileSchedule(ctx context.Context, key cache.ObjectName
 	p.progress.Abandon() // nothing of it is stored
 	st = p.scheduleTick(p.alarm(st), h, j)
 	out := p.result(st, nil)
-	out.Stand, out.Stands = ops.ObjectHealth{Open: p.stand(st, []progress.Handler{h}, false).Open}, true // no object counts as ready or not
+	out.Health, out.HealthKnown = ops.ObjectHealth{Open: p.health(st, []progress.Handler{h}, false).Open}, true // no object counts as ready or not
 	p.Observer.Ended(p, out, s.Rules.Schedules.Handlers)
 	t.Handled()
 	return out.Due, nil

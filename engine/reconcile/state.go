@@ -108,9 +108,9 @@ type Result struct {
 	Vanished bool
 	// Written is the object after the last write of a finished run, nil if it wrote nothing.
 	Written *unstructured.Unstructured
-	// Stand is the health of the object. Stands: it is known.
-	Stand  ops.ObjectHealth
-	Stands bool
+	// Health is the health of the object, if HealthKnown is set.
+	Health      ops.ObjectHealth
+	HealthKnown bool
 	// Echoes are the versions that the run has written, if the next reconcile would find nothing to do in them.
 	Echoes []inbox.Echo
 }

@@ -216,8 +216,8 @@ func (t *Batch[M]) unparkLocked(s *state[M]) {
 	t.inbox.backLocked(t.key, s)
 }
 
-// WaitForMemory puts the key aside, because other reconciles hold the memory that its reconcile needs. The key is not parked: it
-// is queued when there is enough.
+// WaitForMemory puts the key aside, because other reconciles hold the memory that its reconcile needs. The key is not
+// parked: it is queued when there is enough.
 func (t *Batch[M]) WaitForMemory() {
 	defer t.inbox.lines.flush()
 	t.inbox.mu.Lock()
