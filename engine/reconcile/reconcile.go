@@ -55,10 +55,12 @@ func (s *Controller) reconcile(ctx context.Context, key cache.ObjectName, batch 
 	if batch.Memory = nil; memory.UID != "" {
 		batch.Memory = memory.Stored()
 	}
-	if errors.Is(err, errShort) {
-		return next, cmp.Or(goneErr, err) // objects that are gone do not wait for memory
+	if !errors.Is(err, errShort) {
+		s.Budget.Leave(s.budgetKey(key)) // the key may have been woken because memory was free, and then have stopped at another gate
 	}
-	s.Budget.Leave(s.budgetKey(key))  // the key may have been woken because memory was free, and then have stopped at another gate
+	if errors.Is(err, errParked) || errors.Is(err, errShort) {
+		return next, cmp.Or(goneErr, err) // objects that are gone do not wait for caches or memory
+	}
 	return next, cmp.Or(err, goneErr) // an error of earlier objects of the key does not keep its present object from a reconcile
 }
 
