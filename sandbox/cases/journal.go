@@ -30,13 +30,13 @@ type journal struct {
 	runs  []run
 	// others are when workloads have changed.
 	others []time.Time
-	// unsettled are the names of policies and webhooks that change an object again if they run on their own result.
+	// unsettled are the names of policies that change an object again if they run on their own result.
 	unsettled []string
 	// failed counts the failures of stubs.
 	failed map[string]int
 }
 
-// changesAgain notes a policy or a webhook that changes its own result.
+// changesAgain notes a policy that changes its own result.
 func (j *journal) changesAgain(name string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

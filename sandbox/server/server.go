@@ -121,8 +121,8 @@ type Settings struct {
 	// Decided, if set, is called for each request that an admission policy is about, once its match conditions hold, with the
 	// name of the policy. It must not call the server.
 	Decided func(policy string)
-	// Unsettled, if set, is called for each mutating policy or webhook that changes an object again if it runs on its own result, with
-	// its name. The server calls it twice then, as a real server may. It must not call the server.
+	// Unsettled, if set, is called for each mutating policy that changes an object again if it runs on its own result, with its
+	// name. Webhooks are not asked twice: somebody may count their calls. It must not call the server.
 	Unsettled func(name string)
 	// AllKinds makes the server serve all built-in kinds of a usual cluster, also those that few operators use.
 	AllKinds bool

@@ -46,7 +46,7 @@ func (s *Server) ask(t *table, r Request, mutating bool, old, next *unstructured
 	if next != nil {
 		a.Object = runtime.DeepCopyJSON(next.Object)
 	}
-	asked := inquiry{Attributes: a, call: s.callOf(t, r, t.subjectOf(r, old, next)), reply: r.reply, view: t.viewIn(r.Resource.Version), unsettled: s.unsettled}
+	asked := inquiry{Attributes: a, call: s.callOf(t, r, t.subjectOf(r, old, next)), reply: r.reply, view: t.viewIn(r.Resource.Version)}
 	dry, itself := s.dry, s.itself
 	s.dry, s.itself = false, false // others write meanwhile
 	s.mu.Unlock()

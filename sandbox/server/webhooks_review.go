@@ -10,7 +10,6 @@ import (
 	"github.com/handwerk-dev/handwerk/sandbox/server/webhook"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -20,8 +19,6 @@ type inquiry struct {
 	call  *policy.Call
 	reply *reply
 	view  view
-	// unsettled is that of the settings; it may be nil.
-	unsettled func(string)
 }
 
 // review asks webhooks one after the other. Each sees what those before have changed. Those that only validate are all asked, as a real
@@ -48,7 +45,6 @@ func (q inquiry) review(hooks []hook, dial webhook.Dial) (map[string]any, error)
 		q.reply.warn(warnings...)
 		switch {
 		case err == nil && !reflect.DeepEqual(object, in.Object):
-			q.settles(h, in, object, dial)
 			if err := q.take(object); err != nil {
 				return nil, err
 			}
@@ -59,20 +55,6 @@ func (q inquiry) review(hooks []hook, dial webhook.Dial) (map[string]any, error)
 		}
 	}
 	return q.Object, refusal
-}
-
-// settles tells of a webhook that would change its own result again.
-func (q inquiry) settles(h hook, in webhook.Attributes, object map[string]any, dial webhook.Dial) {
-	if q.unsettled == nil {
-		return
-	}
-	in.Object = runtime.DeepCopyJSON(object)
-	if holds, err := q.holds(h, in); err != nil || !holds {
-		return
-	}
-	if again, _, err := h.Review(q.reply.request.Context(), in, dial); err == nil && !reflect.DeepEqual(again, object) {
-		q.unsettled(h.Name)
-	}
 }
 
 // in returns the request as a webhook sees it whose rules have a version of the resource.
