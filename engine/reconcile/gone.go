@@ -50,12 +50,7 @@ func (s *Controller) reconcileGone(ctx context.Context, key cache.ObjectName, t 
 		if s.isFinalized(ctx, key, d) {
 			continue
 		}
-		if wait := s.confirmDeletion(ctx, key, d); wait > 0 {
-			t.Unfinalized = append(t.Unfinalized, d)
-			next = next.Sooner(wait, queue.Due)
-			continue
-		}
-		if wait := s.holdGone(key, d, time.Now()); wait > 0 {
+		if wait := s.awaitsDeletion(ctx, key, d); wait > 0 {
 			t.Unfinalized = append(t.Unfinalized, d)
 			next = next.Sooner(wait, queue.Due)
 			continue
@@ -233,6 +228,15 @@ func (s *Controller) isReleased(ctx context.Context, key cache.ObjectName, d *To
 	}
 	d.Inherited = false
 	return live == nil || live.GetUID() != d.Object.GetUID() || !slices.Contains(live.GetFinalizers(), s.Rules.Finalizer) && !s.Writer.Renamer.Finds(live)
+}
+
+// awaitsDeletion returns how long the delete handlers of an object have to wait until its deletion is confirmed, and then for
+// the limits; zero if they may run now.
+func (s *Controller) awaitsDeletion(ctx context.Context, key cache.ObjectName, d *Tombstone) time.Duration {
+	if wait := s.confirmDeletion(ctx, key, d); wait > 0 {
+		return wait
+	}
+	return s.holdGone(key, d, time.Now())
 }
 
 // confirmDeletion returns how long the delete handlers of an object have to wait; zero if they may run now. If the watch missed
