@@ -121,3 +121,30 @@ func TestADeletedObjectThatFailsLeavesItsNamesakesAlone(t *testing.T) {
 		}
 	}})
 }
+
+// TestAFailedDeletionIsRetriedWhileItsNamesakeWaits holds that the retries of a deleted object go on as usual while the living object of
+// its name waits for the cache: it has an own write that the cache does not show.
+func TestAFailedDeletionIsRetriedWhileItsNamesakeWaits(t *testing.T) {
+	var found []string
+	scene.Play(t, scene.Scenario{Operator: namesakes(&found), Play: func(s *scene.Stage) {
+		s.Launch()
+		s.Create(scene.Web)
+		s.Settle()
+		end := s.FailWhile("delete", scene.ConfigMaps, errFull)
+		s.HoldWatches(scene.Foos)
+		s.HoldWatches(scene.ConfigMaps)
+		s.Update(scene.Foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+		s.Delete(scene.Foos, "default", "web")
+		s.Create(scene.Web)
+		s.ReleaseWatches(scene.Foos)
+		s.Advance(time.Minute)
+		if n := end(); n < 6 || n > 9 {
+			t.Errorf("the child was deleted %d times in a minute, want about 7", n)
+		}
+		s.ReleaseWatches(scene.ConfigMaps)
+		s.Advance(10 * time.Minute)
+		if left := s.List(scene.ConfigMaps, "default"); len(left) != 1 {
+			t.Errorf("there are %d children, want that of the living object", len(left))
+		}
+	}})
+}
