@@ -105,6 +105,11 @@ func goSays(t *testing.T, env []string, args ...string) string {
 // TestAGoSampleIsPlayed plays a sample with functions in Go, as samples/README.md says, until Ctrl-C, which all processes of a terminal get.
 func TestAGoSampleIsPlayed(t *testing.T) {
 	t.Parallel()
+	// go run compiles what nothing has compiled before. That may take longer than a line of a program that runs.
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", filepath.Join(t.TempDir(), "foobar"), "./samples/foobar")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build.Args, err, out)
+	}
 	temporary := t.TempDir()
 	program := plane.Operator(t, cluster.Launch{Program: "go", Args: []string{"run", "./samples/foobar", "play", "--examples"}, Env: []string{"TMPDIR=" + temporary}})
 	program.Await(t, "handler succeeded")
