@@ -72,8 +72,8 @@ func TestABurstOfLargeReviewsTakesLittleMemory(t *testing.T) {
 			wg.Go(func() { codes[i] = send(t.Context(), s, "/slow", large).Code })
 		}
 		synctest.Wait()
-		if held := gate.held; held > heldBytes || held < heldBytes-4<<20 {
-			t.Errorf("%d bytes are held", held)
+		if held := gate.held; held > heldBytes || held < runningBytes { // how full it is depends on who reads at once
+			t.Errorf("%d bytes are held, want %d to %d", held, runningBytes, heldBytes)
 		}
 		if w := send(t.Context(), s, "/slow", review("shop", "web")); w.Code != http.StatusOK {
 			t.Errorf("the other namespace: %d %s", w.Code, w.Body)
