@@ -76,7 +76,7 @@ func (c Cluster) Read(ctx context.Context, operators ...*dsl.Operator) (out Obje
 	return out, nil
 }
 
-// target names the objects of one request: those of a resource in all namespaces or in one, or a single object.
+// target names the objects of one request: all objects of a resource, its objects in one namespace, or a single object.
 type target struct {
 	schema.GroupResource
 	namespace, name string

@@ -56,7 +56,7 @@ type right struct {
 
 func newRecorder() *recorder { return &recorder{touched: map[place]*touched{}} }
 
-// start begins to record, or begins anew. The present objects are the state before.
+// start starts the recording, or starts it anew. The present objects are the state before.
 func (r *recorder) start() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -98,8 +98,8 @@ func TestAPlanLeavesOutObjectsThatARuleDoesNotSee(t *testing.T) {
 	}
 }
 
-// TestAPlanSelectsNamespacesByTheirOwnLabels holds that rules about Namespaces hold for those that the selector of namespaces selects, as
-// the API server has it.
+// TestAPlanSelectsNamespacesByTheirOwnLabels holds that a rule about Namespaces sees the Namespaces that the selector selects, as in the
+// API server.
 func TestAPlanSelectsNamespacesByTheirOwnLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		op, functions := read(t, `

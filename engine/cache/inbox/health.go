@@ -153,8 +153,8 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:reasonMost], "") + "…"
 }
 
-// CountHealth counts the known objects by their health. Outside of a term there are none: another process may know
-// better.
+// CountHealth counts the known objects by their health. Outside of a term it counts none, because another
+// process may lead.
 func (b *Inbox[M]) CountHealth() map[ops.Health]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

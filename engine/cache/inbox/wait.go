@@ -57,7 +57,7 @@ func (o *open) due() time.Time {
 	return first
 }
 
-// find returns the open entry of a handler with this health; nil if there is none.
+// find returns the open entry of a handler with this health. It returns nil if the handler has no such entry.
 func (s *objectHealth) find(handler string, how ops.Health) *open {
 	if s == nil {
 		return nil

@@ -87,7 +87,7 @@ func (b *bucket) refill(now time.Time) {
 	}
 }
 
-// removeOld forgets buckets that say no more than new ones would, now and then.
+// removeOld drops the buckets that equal a new bucket, once in each refill time.
 func (l *limit) removeOld(now time.Time) {
 	if l.buckets == nil {
 		l.buckets, l.swept = map[subject]*bucket{}, now

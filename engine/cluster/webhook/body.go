@@ -122,7 +122,7 @@ func waits(r *http.Request, usual time.Duration) (time.Duration, error) {
 	return timeout - min(max(timeout/10, leastMargin), timeout/2), nil
 }
 
-// read returns the body of a request, as soon as a place is free. It counts the bytes that have come, and not those that a client claims.
+// read returns the body of a request, as soon as a place is free. It counts received bytes, and not the Content-Length.
 func (l *lane) read(ctx context.Context, w http.ResponseWriter, r *http.Request, of *request) ([]byte, error) {
 	tooLarge := &refusal{code: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("a review here has at most %d bytes", l.bytes)}
 	if r.ContentLength > l.bytes {

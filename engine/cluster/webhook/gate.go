@@ -20,7 +20,7 @@ type gate struct {
 	free int
 	// held are the bytes of all requests. Some of them are still being read.
 	held int64
-	// all has the requests that run, and running those of each namespace.
+	// all counts the running requests. running counts them by namespace.
 	all     load
 	running map[string]load
 	waiting int
@@ -32,7 +32,7 @@ type gate struct {
 type bounds struct {
 	// share is how many places a namespace has at most, room how many requests may wait.
 	share, room int
-	// heldBytes limits the bodies that are read, wait and run, and runningBytes those that run: a function decodes the objects of its
+	// heldBytes limits all bodies in memory. runningBytes limits the bodies of running requests: a function decodes the objects of its
 	// request, which then take several times as much. A namespace has at most three quarters of the running bytes. A single request may
 	// exceed all of them but heldBytes.
 	heldBytes, runningBytes int64
